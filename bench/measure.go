@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"paddock/client"
+)
+
+// The aims are medians on 2 cores.
+const (
+	aimReady = 150 * time.Millisecond
+	aimExec  = 8 * time.Millisecond
+	aimPause = 5 * time.Millisecond
+	aimEvent = 8 * time.Millisecond
+)
+
+const spec = "agent: demo\npermissions: {default: allow}\n"
+
+// timed gives how long fn took.
+func timed(fn func() error) (time.Duration, error) {
+	began := time.Now()
+	err := fn()
+	return time.Since(began), err
+}
+
+func measureStarts(ctx context.Context, s *server, peer *runsc, n int, t *table) error {
+	for i := range n {
+		began := time.Now()
+		sess, err := s.api.CreateSession(ctx, []byte(spec), client.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		if err := s.waitReady(ctx, sess.SessionID); err != nil {
+			return err
+		}
+		t.add("create → ready", aimReady, time.Since(began))
+		if err := s.execTrue(ctx, sess.SessionID); err != nil {
+			return err
+		}
+		t.add("create → first exec answer", 0, time.Since(began))
+		if err := s.remove(ctx, sess.SessionID); err != nil {
+			return err
+		}
+		id := fmt.Sprintf("bench-start-%03d", i)
+		d, err := timed(func() error {
+			if err := peer.start(ctx, id); err != nil {
+				return err
+			}
+			return peer.execTrue(ctx, id)
+		})
+		if err != nil {
+			return err
+		}
+		t.add("  paddock runsc run + exec", 0, d)
+		if err := peer.remove(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pair starts a session and a peer's sandbox, for measurements that take turns.
+func pair(ctx context.Context, s *server, peer *runsc, id string) (session string, end func() error, err error) {
+	sess, err := s.api.CreateSession(ctx, []byte(spec), client.CreateOptions{})
+	if err != nil {
+		return "", nil, err
+	}
+	if err := s.waitReady(ctx, sess.SessionID); err != nil {
+		return "", nil, err
+	}
+	if err := peer.start(ctx, id); err != nil {
+		return "", nil, err
+	}
+	return sess.SessionID, func() error {
+		if err := peer.remove(ctx, id); err != nil {
+			return err
+		}
+		return s.remove(ctx, sess.SessionID)
+	}, nil
+}
+
+func measureExecs(ctx context.Context, s *server, peer *runsc, n int, t *table) error {
+	id, end, err := pair(ctx, s, peer, "bench-exec")
+	if err != nil {
+		return err
+	}
+	for range n {
+		d, err := timed(func() error { return s.execTrue(ctx, id) })
+		if err != nil {
+			return err
+		}
+		t.add("exec /bin/true", aimExec, d)
+		if d, err = timed(func() error { return peer.execTrue(ctx, "bench-exec") }); err != nil {
+			return err
+		}
+		t.add("  paddock runsc exec", 0, d)
+	}
+	return end()
+}
+
+func measurePauses(ctx context.Context, s *server, peer *runsc, n int, t *table) error {
+	id, end, err := pair(ctx, s, peer, "bench-pause")
+	if err != nil {
+		return err
+	}
+	for range n {
+		for _, m := range []struct {
+			name string
+			aim  time.Duration
+			do   func() error
+		}{
+			{"pause", aimPause, func() error { _, err := s.api.Pause(ctx, id); return err }},
+			{"resume", aimPause, func() error { return s.api.Resume(ctx, id) }},
+			{"  paddock runsc pause", 0, func() error { return peer.verb(ctx, "pause", "bench-pause") }},
+			{"  paddock runsc resume", 0, func() error { return peer.verb(ctx, "resume", "bench-pause") }},
+		} {
+			d, err := timed(m.do)
+			if err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
+			t.add(m.name, m.aim, d)
+		}
+	}
+	return end()
+}
+
+// measureEvents follows one session's stream: the time from an input to the
+// first event of its run, and, for every event, from the time it bears (taken
+// before its commit) to its arrival.
+func measureEvents(ctx context.Context, s *server, peer *runsc, n int, t *table) error {
+	sess, err := s.api.CreateSession(ctx, []byte(spec), client.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	if err := s.waitReady(ctx, sess.SessionID); err != nil {
+		return err
+	}
+	st, err := s.api.Events(ctx, sess.SessionID, client.EventsOptions{})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	for i := range n {
+		began := time.Now()
+		run, err := s.api.Input(ctx, sess.SessionID, fmt.Sprintf("hello %d", i))
+		if err != nil {
+			return err
+		}
+		for first := true; ; {
+			ev, err := st.Next()
+			if err != nil {
+				return err
+			}
+			if ev.RunID != run {
+				continue
+			}
+			if first {
+				t.add("input → first event", 0, time.Since(began))
+				first = false
+			}
+			t.add("append → delivery", aimEvent, time.Since(ev.Timestamp))
+			if ev.Type == "run.completed" {
+				break
+			}
+		}
+	}
+	return s.remove(ctx, sess.SessionID)
+}

@@ -1,0 +1,147 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"paddock/client"
+)
+
+// asked is what a server saw of a call.
+type asked struct{ Line, Token, Media, Range, Body string }
+
+// one serves a single answer and notes what was asked.
+func one(t *testing.T, status int, header http.Header, body string) (*client.Client, *asked) {
+	t.Helper()
+	seen := &asked{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		*seen = asked{r.Method + " " + r.RequestURI, r.Header.Get("Authorization"), r.Header.Get("Content-Type"), r.Header.Get("Range"), string(text)}
+		for name := range header {
+			w.Header().Set(name, header.Get(name))
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	transport := &http.Transport{}
+	t.Cleanup(func() { transport.CloseIdleConnections(); server.Close() })
+	c, err := client.New(server.URL, "secret", client.Options{HTTP: &http.Client{Transport: transport}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, seen
+}
+
+func TestCallsOnTheWire(t *testing.T) {
+	ctx, prefix := context.Background(), " /v2/harness-runtime/sessions"
+	const json = "application/json"
+	for _, c := range []struct {
+		name string
+		call func(c *client.Client) error
+		want asked
+	}{
+		{"create", func(c *client.Client) error {
+			_, err := c.CreateSession(ctx, []byte("agent: demo"), client.CreateOptions{ResumeOnTopoff: true})
+			return err
+		}, asked{Line: "POST" + prefix + "?resume_on_topoff=true", Media: "application/yaml", Body: "agent: demo"}},
+		{"list", func(c *client.Client) error {
+			_, err := c.Sessions(ctx, client.ListOptions{Status: client.SessionAll, Search: "a b", PageSize: 3})
+			return err
+		}, asked{Line: "GET" + prefix + "?page_size=3&search=a+b&status=SESSION_STATUS_ALL"}},
+		{"get", func(c *client.Client) error { _, err := c.Session(ctx, "a/b?c"); return err }, asked{Line: "GET" + prefix + "/a%2Fb%3Fc"}},
+		{"update", func(c *client.Client) error { _, err := c.SetResumeOnTopoff(ctx, "x", false); return err },
+			asked{Line: "PATCH" + prefix + "/x", Media: json, Body: `{"resume_on_topoff":false}`}},
+		{"remove", func(c *client.Client) error { return c.RemoveSession(ctx, "x") }, asked{Line: "DELETE" + prefix + "/x"}},
+		{"pause", func(c *client.Client) error { _, err := c.Pause(ctx, "x"); return err }, asked{Line: "POST" + prefix + "/x/pause", Media: json, Body: `{}`}},
+		{"resume", func(c *client.Client) error { return c.Resume(ctx, "x") }, asked{Line: "POST" + prefix + "/x/resume", Media: json, Body: `{}`}},
+		{"input", func(c *client.Client) error { _, err := c.Input(ctx, "x", "hi"); return err },
+			asked{Line: "POST" + prefix + "/x/input", Media: json, Body: `{"text":"hi"}`}},
+		{"cancel", func(c *client.Client) error { _, err := c.Cancel(ctx, "x", ""); return err }, asked{Line: "POST" + prefix + "/x/cancel", Media: json, Body: `{}`}},
+		{"answer", func(c *client.Client) error {
+			return c.Answer(ctx, "x", "hitl_1", client.AnswerRequest{Outcome: client.OutcomeApprove})
+		}, asked{Line: "POST" + prefix + "/x/hitl/hitl_1", Media: json, Body: `{"outcome":"HITL_OUTCOME_APPROVE"}`}},
+		{"approvals", func(c *client.Client) error { _, err := c.Approvals(ctx, "x", false); return err }, asked{Line: "GET" + prefix + "/x/approvals?state=pending"}},
+		{"runs", func(c *client.Client) error { _, err := c.Runs(ctx, "x", 0, "t"); return err }, asked{Line: "GET" + prefix + "/x/runs?page_token=t"}},
+		{"run", func(c *client.Client) error { _, err := c.Run(ctx, "x", "r"); return err }, asked{Line: "GET" + prefix + "/x/runs/r"}},
+		{"exec", func(c *client.Client) error {
+			_, err := c.Exec(ctx, "x", client.ExecRequest{Argv: []string{"ls"}, Stdin: []byte("a")})
+			return err
+		}, asked{Line: "POST" + prefix + "/x/sandbox/exec", Media: json, Body: `{"argv":["ls"],"stdin":"YQ=="}`}},
+		{"files", func(c *client.Client) error { _, err := c.ListFiles(ctx, "x", ""); return err }, asked{Line: "GET" + prefix + "/x/files"}},
+		{"sizes", func(c *client.Client) error { _, err := c.Sizes(ctx); return err }, asked{Line: "GET" + prefix + "/sandbox/sizes"}},
+		{"health", func(c *client.Client) error { _, err := c.Health(ctx); return err }, asked{Line: "GET /healthz"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client, seen := one(t, 200, nil, `{}`)
+			if err := c.call(client); err != nil {
+				t.Fatal(err)
+			}
+			c.want.Token = "Bearer secret"
+			if diff := cmp.Diff(c.want, *seen); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestReadFileRanges(t *testing.T) {
+	for want, args := range map[string][2]int64{"": {0, -1}, "bytes=5-": {5, -1}, "bytes=5-6": {5, 2}} {
+		c, seen := one(t, 200, nil, "text")
+		content, err := c.ReadFile(context.Background(), "x", "a b", args[0], args[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(content)
+		content.Close()
+		if err != nil || string(text) != "text" || seen.Range != want || seen.Line != "GET /v2/harness-runtime/sessions/x/files/content?path=a+b" {
+			t.Errorf("%v: %q %+v %v", args, text, *seen, err)
+		}
+	}
+}
+
+func TestExecBytes(t *testing.T) {
+	c, _ := one(t, 200, http.Header{"X-Exec-Stdout-Truncated": {"true"}}, `{"exit_code":7,"stdout":"\ufffd","stdout_base64":"/w==","stderr":"e"}`)
+	got, err := c.Exec(context.Background(), "x", client.ExecRequest{Argv: []string{"a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.ExitCode != 7 || string(got.StdoutBytes()) != "\xff" || string(got.StderrBytes()) != "e" || !got.StdoutTruncated || got.StderrTruncated {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	ours := `{"id":"unavailable","message":"starting","request_id":"req_1","error":{"code":503,"message":"starting"}}`
+	for body, want := range map[string]client.Error{
+		ours: {Status: 503, Code: "unavailable", Message: "starting", RequestID: "req_1", RetryAfter: 2 * time.Second},
+		"<html>": {
+			Status: 503, Code: "unknown", RequestID: "req_1", RetryAfter: 2 * time.Second,
+			Message: "the server answered 503 Service Unavailable, which is not an answer of Paddock; is the address right?",
+		},
+	} {
+		c, _ := one(t, 503, http.Header{"X-Request-Id": {"req_1"}, "Retry-After": {"2"}}, body)
+		_, err := c.Session(context.Background(), "x")
+		var got *client.Error
+		if !errors.As(err, &got) {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, *got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestBadAddresses(t *testing.T) {
+	for _, address := range []string{"", "localhost:7723", "ftp://x", "http://", "%"} {
+		if _, err := client.New(address, "", client.Options{}); err == nil {
+			t.Errorf("%q was accepted", address)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"paddock/client/gen"
+)
+
+// Input says something to the agent and returns the id of the run that answers
+// it; the run may be queued behind the active one.
+func (c *Client) Input(ctx context.Context, ref, text string) (run string, err error) {
+	answer, err := do[gen.InputAnswer](ctx, c, call{
+		method: http.MethodPost, path: []string{"sessions", ref, "input"}, body: gen.InputRequest{Text: text},
+	})
+	return answer.RunID, err
+}
+
+// Cancel ends a run, or the active one when run is empty.
+func (c *Client) Cancel(ctx context.Context, ref, run string) (CancelAnswer, error) {
+	return do[CancelAnswer](ctx, c, call{
+		method: http.MethodPost, path: []string{"sessions", ref, "cancel"}, body: gen.CancelRequest{RunID: run},
+	})
+}
+
+// Answer settles an approval. The same answer again is no error, another one is
+// a conflict.
+func (c *Client) Answer(ctx context.Context, ref, approval string, answer AnswerRequest) error {
+	_, err := do[struct{}](ctx, c, call{
+		method: http.MethodPost, path: []string{"sessions", ref, "hitl", approval}, body: answer,
+	})
+	return err
+}
+
+// Approvals lists what waits for a person, oldest first; with all, also what is
+// settled.
+func (c *Client) Approvals(ctx context.Context, ref string, all bool) ([]Approval, error) {
+	state := "pending"
+	if all {
+		state = "all"
+	}
+	answer, err := do[gen.ApprovalList](ctx, c, call{
+		method: http.MethodGet, path: []string{"sessions", ref, "approvals"}, query: values("state", state),
+	})
+	return answer.Approvals, err
+}
+
+// Runs lists a session's runs, newest first, one page at a time.
+func (c *Client) Runs(ctx context.Context, ref string, pageSize int, pageToken string) (RunList, error) {
+	return do[RunList](ctx, c, call{
+		method: http.MethodGet, path: []string{"sessions", ref, "runs"},
+		query: values("page_size", positive(pageSize), "page_token", pageToken),
+	})
+}
+
+// Run gives one run.
+func (c *Client) Run(ctx context.Context, ref, run string) (Run, error) {
+	answer, err := do[gen.RunAnswer](ctx, c, call{method: http.MethodGet, path: []string{"sessions", ref, "runs", run}})
+	return answer.Run, err
+}

@@ -1,0 +1,24 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"paddock/client/gen"
+)
+
+// Health asks whether the server serves calls; it needs no token.
+func (c *Client) Health(ctx context.Context) (Health, error) {
+	return do[Health](ctx, c, call{method: http.MethodGet, root: true, path: []string{"healthz"}})
+}
+
+// Ready asks whether sessions can be started; it needs no token.
+func (c *Client) Ready(ctx context.Context) (Health, error) {
+	return do[Health](ctx, c, call{method: http.MethodGet, root: true, path: []string{"readyz"}})
+}
+
+// Sizes lists the sizes of sandboxes, smallest first.
+func (c *Client) Sizes(ctx context.Context) ([]Size, error) {
+	answer, err := do[gen.SizeList](ctx, c, call{method: http.MethodGet, path: []string{"sessions", "sandbox", "sizes"}})
+	return answer.Sizes, err
+}

@@ -1,0 +1,70 @@
+package client
+
+import "paddock/client/gen"
+
+// What the API speaks of. Their fields are described in api/openapi.yaml.
+type (
+	// Session is a running instance of an environment.
+	Session = gen.Session
+	// ActiveRun is the run that a session is working on.
+	ActiveRun = gen.ActiveRun
+	// SessionList is one page of sessions, newest first.
+	SessionList = gen.SessionList
+	// Run is one turn of a session's agent.
+	Run = gen.Run
+	// RunFailure says why a run failed.
+	RunFailure = gen.RunFailure
+	// RunList is one page of runs, newest first.
+	RunList = gen.RunList
+	// Event is one entry of a session's history; its Data is the JSON payload of its Type.
+	Event = gen.Event
+	// Approval is a question that keeps a run waiting for a person.
+	Approval = gen.Approval
+	// ApprovalDetails says what exactly is asked.
+	ApprovalDetails = gen.ApprovalDetails
+	// AnswerRequest answers an approval; its Outcome is one of the Outcome constants.
+	AnswerRequest = gen.AnswerRequest
+	// CancelAnswer says what a cancel met.
+	CancelAnswer = gen.CancelAnswer
+	// InputRequest is what a person says to the agent.
+	InputRequest = gen.InputRequest
+	// ExecRequest is one program to run in a sandbox.
+	ExecRequest = gen.ExecRequest
+	// ExecResult is how the program went.
+	ExecResult = gen.ExecResult
+	// File is one entry of a folder of the workspace.
+	File = gen.File
+	// Size is one class of machine.
+	Size = gen.Size
+	// Health is what the server says of itself.
+	Health = gen.Health
+)
+
+// The outcomes of an AnswerRequest.
+const (
+	OutcomeApprove = "HITL_OUTCOME_APPROVE"
+	OutcomeReject  = "HITL_OUTCOME_REJECT"
+	OutcomeDefer   = "HITL_OUTCOME_DEFER"
+)
+
+// The states of a Session.
+const (
+	SessionProvisioning = "SESSION_STATUS_PROVISIONING"
+	SessionReady        = "SESSION_STATUS_READY"
+	SessionPaused       = "SESSION_STATUS_PAUSED"
+	SessionUpdating     = "SESSION_STATUS_UPDATING"
+	SessionDestroying   = "SESSION_STATUS_DESTROYING"
+	SessionDestroyed    = "SESSION_STATUS_DESTROYED"
+	SessionFailed       = "SESSION_STATUS_FAILED"
+	SessionAll          = "SESSION_STATUS_ALL" // as a filter: whatever the state
+)
+
+// The states of a Run.
+const (
+	RunQueued    = "RUN_STATE_QUEUED"
+	RunRunning   = "RUN_STATE_RUNNING"
+	RunAwaiting  = "RUN_STATE_AWAITING_HITL"
+	RunCompleted = "RUN_STATE_COMPLETED"
+	RunFailed    = "RUN_STATE_FAILED"
+	RunCancelled = "RUN_STATE_CANCELLED"
+)

@@ -1,0 +1,58 @@
+// Command paddock-guest is pid 1 of a sandbox: see package guest.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"paddock/internal/guest"
+	"paddock/internal/guest/adapter/acp"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "paddock-guest:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	// Every thread, so every process of the machine: no program can gain
+	// privileges by being executed.
+	if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
+		return fmt.Errorf("set no_new_privs: %w", errno)
+	}
+	unix.Umask(0o022)
+	if err := os.Chdir("/"); err != nil {
+		return fmt.Errorf("go to /: %w", err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT)
+	defer stop()
+	options := guest.Defaults(build(), map[string]guest.NewAdapter{"acp": acp.New})
+	options.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	d := guest.New(options)
+	d.Run(ctx)
+	d.Close()
+	return nil
+}
+
+// build names this build to the host.
+func build() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return info.Main.Version + " " + s.Value
+		}
+	}
+	return info.Main.Version
+}

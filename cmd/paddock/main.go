@@ -1,0 +1,68 @@
+// Command paddock is everything in one binary: the command line, the server,
+// and the sandbox runtime that the server starts itself as.
+package main
+
+import (
+	"context"
+	"os"
+	"runtime/debug"
+
+	"paddock/internal/cli"
+	"paddock/internal/daemon"
+	"paddock/internal/demo"
+	"paddock/internal/sandbox/gvisor"
+)
+
+// version is set by the build (-ldflags -X).
+var version = "dev"
+
+func main() {
+	// The runtime registers flags of its own and exits by itself: it comes before
+	// anything of ours.
+	if gvisor.IsRunsc(os.Args) {
+		gvisor.RunRunsc()
+		return
+	}
+	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.Hooks{
+		Version: version,
+		Runtime: "gvisor " + moduleVersion("gvisor.dev/gvisor"),
+		Serve:   serve,
+		Demo:    showDemo,
+	}))
+}
+
+func serve(ctx context.Context, cfg cli.ServeConfig) error {
+	// No child of ours is to see the token.
+	if err := os.Unsetenv("PADDOCK_TOKEN"); err != nil {
+		return err
+	}
+	log, err := daemon.NewLogger(cfg.Err, cli.IsTerminal(cfg.Err), cfg.LogLevel, cfg.LogFormat)
+	if err != nil {
+		return err
+	}
+	return daemon.Run(ctx, daemon.Config{
+		Version: version, Listen: cfg.Listen, DataDir: cfg.DataDir, TemplateDir: cfg.TemplateDir,
+		MaxActiveSessions: cfg.MaxActiveSessions, Token: cfg.Token, Out: cfg.Out, Log: log,
+	})
+}
+
+func showDemo(ctx context.Context, cfg cli.DemoConfig) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return demo.Run(ctx, demo.Options{Out: cfg.Out, Exe: exe, Keep: cfg.Keep})
+}
+
+func moduleVersion(path string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, m := range info.Deps {
+		if m.Path == path {
+			return m.Version
+		}
+	}
+	return "unknown"
+}

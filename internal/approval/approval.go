@@ -1,0 +1,54 @@
+// Package approval holds the record of a question that keeps a run waiting
+// until a person answers.
+package approval
+
+import (
+	"time"
+
+	"paddock/internal/event"
+	"paddock/internal/id"
+)
+
+// State is where an approval stands.
+type State string
+
+// The states of an approval. It leaves Pending once and for all.
+const (
+	Pending  State = "pending"
+	Approved State = "approved"
+	Rejected State = "rejected"
+	Deferred State = "deferred" // a person saw it and left it for later; still answerable
+	Expired  State = "expired"  // its run ended, or its deadline passed
+)
+
+// Open says whether it still waits for an answer.
+func (s State) Open() bool { return s == Pending || s == Deferred }
+
+// Approval is one question to a person.
+type Approval struct {
+	ID       id.Approval
+	Session  id.Session
+	Run      id.Run
+	Key      string // the guest's name for it
+	Asked    event.Asked
+	State    State
+	Actor    string
+	Reason   string
+	At       time.Time // when it was asked
+	EndedAt  time.Time // when it was answered or expired
+	Deadline time.Time
+}
+
+// Outcome is an answer in the words of the wire.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeApprove Outcome = "HITL_OUTCOME_APPROVE"
+	OutcomeReject  Outcome = "HITL_OUTCOME_REJECT"
+	OutcomeDefer   Outcome = "HITL_OUTCOME_DEFER"
+	OutcomeExpired Outcome = "HITL_OUTCOME_EXPIRED" // only in events: nobody answered
+)
+
+// States maps a person's outcome to the state it leads to.
+var States = map[Outcome]State{OutcomeApprove: Approved, OutcomeReject: Rejected, OutcomeDefer: Deferred, OutcomeExpired: Expired}

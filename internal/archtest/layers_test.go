@@ -1,0 +1,99 @@
+package archtest
+
+// layers is the shape of Paddock: a package imports only packages of lower
+// layers, or its own parent and child folders. The table repeats
+// docs/ARCHITECTURE.md; a new package gets its line in both.
+var layers = map[string]int{
+	"api": 0,
+
+	"internal/id":            0,
+	"internal/fault":         0,
+	"internal/lifecycle":     0,
+	"internal/undo":          0,
+	"internal/failpoint":     0,
+	"internal/embedded":      0,
+	"internal/clientcontext": 0,
+
+	"internal/event":  1,
+	"internal/policy": 1,
+
+	"internal/session":     2,
+	"internal/environment": 2,
+	"internal/checkpoint":  2,
+	"internal/approval":    2,
+	"internal/billing":     2,
+	"internal/team":        2,
+
+	"internal/store":    3,
+	"internal/sandbox":  3,
+	"internal/guestapi": 3,
+
+	"internal/store/sqlstore": 4,
+	"internal/sandbox/gvisor": 4,
+	"internal/network":        4,
+	"internal/template":       4,
+	"internal/guest":          4,
+	"internal/engine":         4,
+
+	"internal/server":  5,
+	"internal/console": 5,
+	"client":           5,
+
+	"internal/cli":    6,
+	"internal/demo":   6,
+	"internal/daemon": 6,
+
+	"cmd/paddock":            7,
+	"cmd/paddock-guest":      7,
+	"cmd/paddock-demo-agent": 7,
+	"internal/archtest":      7,
+	"internal/testreport":    7,
+	"internal/fakemodel":     7,
+	"e2e":                    7,
+	"bench":                  7,
+}
+
+// only lists packages that few may import, with those few: drivers and other
+// ends of ports are chosen in one place.
+var only = map[string][]string{
+	"internal/sandbox/gvisor": {"internal/daemon", "cmd/paddock"}, // the program is also the driver's runtime
+	"internal/store/sqlstore": {"internal/daemon"},
+	"internal/network":        {"internal/daemon"},
+	"internal/template":       {"internal/daemon"},
+	"internal/daemon":         {"cmd/paddock"},
+}
+
+// narrow lists packages that may import less than their layer allows: nothing
+// of Paddock but layer 0 and what is named.
+var narrow = map[string][]string{
+	"internal/cli":  {"client"},
+	"internal/demo": {"client"},
+	"client":        {},
+}
+
+// guestModules is all that the programs inside a sandbox are made of, besides
+// the standard library and guestPackages. The guest is small and static on
+// purpose: it is the part that untrusted code stands next to.
+var guestModules = []string{
+	"github.com/creack/pty",
+	"github.com/google/uuid",
+	"github.com/hashicorp/yamux",
+	"golang.org/x/sync",
+	"golang.org/x/sys",
+}
+
+// guestPackages are the packages of ours that may be inside a sandbox, with
+// everything below them.
+var guestPackages = []string{
+	"internal/event",
+	"internal/fault",
+	"internal/guest",
+	"internal/guestapi",
+	"internal/id",
+	"internal/lifecycle",
+	"internal/policy",
+	"internal/undo",
+}
+
+// guestPrograms run inside sandboxes.
+var guestPrograms = []string{"cmd/paddock-guest", "cmd/paddock-demo-agent"}

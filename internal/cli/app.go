@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+// app is one run of the command line: its streams and what the flags of the
+// root command say.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	hooks    Hooks
+	getenv   func(string) string
+	now      func() time.Time
+
+	url         string
+	tokenFile   string
+	contextFile string
+	output      format
+	server      string // URL last dialled, for messages
+}
+
+// note says something to a person, beside the result.
+func (a *app) note(text string, args ...any) { fmt.Fprintf(a.err, text+"\n", args...) }
+
+// IsTerminal says whether a stream is a terminal that a person looks at.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// exactly is cobra.ExactArgs with a sentence a person can act on.
+func exactly(names ...string) cobra.PositionalArgs { return between(len(names), len(names)) }
+
+func atLeast(n int) cobra.PositionalArgs { return between(n, -1) }
+
+// between checks the number of arguments; a max of -1 means any.
+func between(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usagef(cmd, "%s needs%s", cmd.CommandPath(), cmd.Use[len(cmd.Name()):])
+		case most >= 0 && len(args) > most:
+			return usagef(cmd, "%s does not take %q", cmd.CommandPath(), args[most])
+		}
+		return nil
+	}
+}

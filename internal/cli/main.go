@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// Hooks are the commands that do not act through the API; the program's main
+// function provides them.
+type Hooks struct {
+	// Version is the version of this build, e.g. v0.1.0.
+	Version string
+	// Runtime names the embedded sandbox runtime and its version.
+	Runtime string
+	// Serve runs a server until ctx is cancelled, then stops it in order.
+	Serve func(ctx context.Context, cfg ServeConfig) error
+	// Demo shows a session live and asserts every step of it.
+	Demo func(ctx context.Context, cfg DemoConfig) error
+}
+
+// ServeConfig is what `paddock serve` was told.
+type ServeConfig struct {
+	Listen            string // host:port, e.g. 127.0.0.1:7723
+	DataDir           string // absolute folder that keeps everything
+	TemplateDir       string // absolute folder of root file systems
+	MaxActiveSessions int    // slots of a team, ≥ 1
+	LogLevel          string // debug, info, warn, error
+	LogFormat         string // auto, text, json
+	Token             string // PADDOCK_TOKEN; empty: the server makes one
+	Out               io.Writer
+	Err               io.Writer // where logs go
+}
+
+// DemoConfig is what `paddock demo` was told.
+type DemoConfig struct {
+	Out  io.Writer
+	Keep bool // leave the temporary folder for inspection
+}
+
+// Main runs one command line (args without the program's name) and returns the
+// exit code. An interrupt or SIGTERM cancels the command's context; a second
+// one ends the process.
+func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, hooks Hooks) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+
+	a := &app{in: stdin, out: stdout, err: stderr, hooks: hooks, getenv: os.Getenv, now: time.Now}
+	root := newRoot(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errInterrupted
+	}
+	return a.finish(err)
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// The groups of `paddock --help`, by level.
+const (
+	groupServer   = "server"
+	groupSessions = "sessions"
+	groupRuns     = "runs"
+	groupMachine  = "machine"
+)
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "paddock",
+		Short: "Agent sessions in sandboxes",
+		Long: `Paddock runs agents in sandboxes on this machine: sessions that can be watched,
+paused with their live processes, resumed, and removed without a trace.
+
+A session is named by its id or its name. The server is found by --url, else
+PADDOCK_URL, else what 'paddock serve' wrote on this machine; likewise the token.`,
+		Example: `  paddock serve &
+  paddock create --name hello
+  paddock prompt hello "run uname -a"
+  paddock remove hello`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef(cmd, "there is no command %q%s", args[0], meant(cmd.SuggestionsFor(args[0])))
+			}
+			return nil
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cmd.ValidateFlagGroups(); err != nil {
+				return usagef(cmd, "%v", err)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SuggestionsMinimumDistance = 2
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef(cmd, "%v", err) })
+
+	a.output = textFormat
+	f := root.PersistentFlags()
+	f.StringVar(&a.url, "url", "", "`URL` of the server (PADDOCK_URL)")
+	f.StringVar(&a.tokenFile, "token-file", "", "`file` that holds the token (PADDOCK_TOKEN is the token itself)")
+	f.StringVar(&a.contextFile, "context", "", "`file` with URL and token of a server, e.g. DATA-DIR/client.json (PADDOCK_CONTEXT)")
+	f.VarP(&a.output, "output", "o", "how to print results: `text` or json")
+
+	root.AddGroup(
+		&cobra.Group{ID: groupServer, Title: "Server:"},
+		&cobra.Group{ID: groupSessions, Title: "Sessions:"},
+		&cobra.Group{ID: groupRuns, Title: "Runs:"},
+		&cobra.Group{ID: groupMachine, Title: "Machine:"})
+	root.AddCommand(
+		newServe(a), newDemo(a), newVersion(a),
+		newCreate(a), newList(a), newShow(a), newPause(a), newResume(a), newRemove(a), newEvents(a),
+		newPrompt(a), newRun(a), newCancel(a), newApprove(a),
+		newExec(a), newFiles(a),
+		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodes})
+	return root
+}
+
+func meant(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return "; did you mean '" + words[0] + "'?"
+}
+
+// group makes a command that only holds others.
+func group(use, groupID, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, GroupID: groupID, Short: short,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef(cmd, "%s has no command %q", cmd.CommandPath(), args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}

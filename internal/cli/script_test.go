@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"paddock": func() {
+			os.Exit(Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, Hooks{
+				Version: "v0.0.0-test", Runtime: "gvisor v0",
+				Serve: sayServe, Demo: sayDemo,
+			}))
+		},
+	})
+}
+
+// TestScripts plays the scripts of testdata/script, each against a server of
+// its own that plays the API (see api_test.go).
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:      "testdata/script",
+		Deadline: time.Now().Add(2 * time.Minute),
+		Cmds:     map[string]func(*testscript.TestScript, bool, []string){"code": wantCode},
+		Setup: func(env *testscript.Env) error {
+			server := httptest.NewServer(newPlayedAPI())
+			env.Defer(server.Close)
+			env.Setenv("PADDOCK_URL", server.URL)
+			env.Setenv("PADDOCK_TOKEN", "secret")
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("TZ", "UTC")
+			return nil
+		},
+	})
+}
+
+// wantCode is `code N COMMAND...`: the command exits with N.
+func wantCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N COMMAND...")
+	}
+	var exit *exec.ExitError
+	err := ts.Exec(args[1], args[2:]...)
+	if !errors.As(err, &exit) || strconv.Itoa(exit.ExitCode()) != args[0] {
+		ts.Fatalf("%v, want exit code %s", err, args[0])
+	}
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"paddock/internal/clientcontext"
+)
+
+const defaultMaxActiveSessions = 50
+
+func newServe(a *app) *cobra.Command {
+	places := clientcontext.Here()
+	cfg := ServeConfig{Listen: clientcontext.DefaultListen, DataDir: places.DataDir, MaxActiveSessions: defaultMaxActiveSessions,
+		LogLevel: "info", LogFormat: "auto"}
+	cmd := &cobra.Command{
+		Use:     "serve",
+		GroupID: groupServer,
+		Short:   "Run the server",
+		Long: `Run the server until SIGTERM or an interrupt. Sandboxes live on; the next server
+on the same data folder adopts them.
+
+With the default data folder, the server's URL and token are written where this
+command line finds them. With another one they are in client.json of that
+folder: name it in PADDOCK_CONTEXT.`,
+		Example: `  paddock serve
+  paddock serve --listen 127.0.0.1:8080 --data-dir /srv/paddock
+  PADDOCK_TOKEN=secret paddock serve --data-dir "$(mktemp -d)"`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cfg.complete(cmd, places); err != nil {
+				return err
+			}
+			cfg.Token, cfg.Out, cfg.Err = a.getenv("PADDOCK_TOKEN"), a.out, a.err
+			return a.hooks.Serve(cmd.Context(), cfg)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&cfg.Listen, "listen", cfg.Listen, "`address` to listen on, host:port")
+	f.StringVar(&cfg.DataDir, "data-dir", cfg.DataDir, "`folder` that keeps everything")
+	f.StringVar(&cfg.TemplateDir, "template-dir", "", "`folder` of root file systems, best on the disk of /usr (default as root /var/lib/paddock-templates, else templates in the data folder)")
+	f.IntVar(&cfg.MaxActiveSessions, "max-active-sessions", cfg.MaxActiveSessions, "sessions a team may have at once, paused ones included")
+	f.StringVar(&cfg.LogLevel, "log-level", cfg.LogLevel, "debug, info, warn or error")
+	f.StringVar(&cfg.LogFormat, "log-format", cfg.LogFormat, "text, json, or auto: text on a terminal")
+	return cmd
+}
+
+// complete fills in what follows from other values and checks all of them.
+func (cfg *ServeConfig) complete(cmd *cobra.Command, places clientcontext.Places) error {
+	if cfg.MaxActiveSessions < 1 {
+		return usagef(cmd, "--max-active-sessions is %d, at least 1 is needed", cfg.MaxActiveSessions)
+	}
+	if err := oneOf(cmd, "--log-level", cfg.LogLevel, "debug", "info", "warn", "error"); err != nil {
+		return err
+	}
+	if err := oneOf(cmd, "--log-format", cfg.LogFormat, "auto", "text", "json"); err != nil {
+		return err
+	}
+	var err error
+	if cfg.DataDir, err = filepath.Abs(cfg.DataDir); err != nil {
+		return fmt.Errorf("find data folder: %w", err)
+	}
+	if cfg.TemplateDir == "" {
+		cfg.TemplateDir = filepath.Join(cfg.DataDir, "templates")
+		if places.Root {
+			cfg.TemplateDir = "/var/lib/paddock-templates"
+		}
+	}
+	if cfg.TemplateDir, err = filepath.Abs(cfg.TemplateDir); err != nil {
+		return fmt.Errorf("find template folder: %w", err)
+	}
+	return nil
+}
+
+func oneOf(cmd *cobra.Command, flag, value string, words ...string) error {
+	if slices.Contains(words, value) {
+		return nil
+	}
+	return usagef(cmd, "%s is %q, want one of %s", flag, value, strings.Join(words, ", "))
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"paddock/client"
+)
+
+func newShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show SESSION",
+		Aliases: []string{"get", "status"},
+		GroupID: groupSessions,
+		Short:   "Show a session: how it is and what can be done next",
+		Example: `  paddock show hello
+  paddock show hello -o json`,
+		Args: exactly("SESSION"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.dial(cmd)
+			if err != nil {
+				return err
+			}
+			s, err := c.Session(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.result(s, func(w io.Writer) { a.sessionPage(w, s) })
+		},
+	}
+}
+
+func (a *app) sessionPage(w io.Writer, s client.Session) {
+	run, memory := "", s.Memory
+	if s.Run != nil {
+		run = s.Run.RunID + " (" + runWord(s.Run.State) + ")"
+	}
+	if memory == "kept" {
+		memory = ""
+	}
+	fields(w,
+		[2]string{"name", s.Name}, [2]string{"id", s.SessionID}, [2]string{"agent", s.Adapter},
+		[2]string{"state", stateWord(s)}, [2]string{"run", run}, [2]string{"memory", memory},
+		[2]string{"sandbox", s.SandboxID}, [2]string{"environment", s.ConfigID},
+		[2]string{"created", ago(a.now(), s.CreatedAt)}, [2]string{"last event", ago(a.now(), s.LastEventAt)})
+	fmt.Fprintf(w, "\n%s\n", situation(s))
+	for _, command := range next(s) {
+		fmt.Fprintln(w, "  "+command)
+	}
+}

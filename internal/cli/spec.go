@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v4"
+)
+
+// spec is what the flags of create say, in the form of a spec; the server
+// judges the values.
+type spec struct {
+	Name        string            `yaml:"name,omitempty"`
+	Agent       string            `yaml:"agent"`
+	Command     []string          `yaml:"command,omitempty"`
+	Size        string            `yaml:"size,omitempty"`
+	IdleTimeout string            `yaml:"idle_timeout,omitempty"`
+	KeepWarm    bool              `yaml:"keep_warm,omitempty"`
+	Env         map[string]string `yaml:"env,omitempty"`
+	Template    string            `yaml:"template,omitempty"`
+	Permissions *permissions      `yaml:"permissions,omitempty"`
+	MaxRunTime  string            `yaml:"max_run_time,omitempty"`
+}
+
+type permissions struct {
+	Default string `yaml:"default"`
+}
+
+// specFlags are the flags of create that make a spec.
+type specFlags struct {
+	file                    string
+	spec                    spec
+	env                     []string
+	permissions             string
+	idleTimeout, maxRunTime time.Duration
+}
+
+// perPart lists the flags that a spec file replaces.
+var perPart = []string{"name", "agent", "command", "size", "idle-timeout", "keep-warm", "env", "template", "permissions", "max-run-time"}
+
+func (s *specFlags) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&s.file, "file", "f", "", "spec `file` in YAML, - for standard input; instead of the flags below")
+	f.StringVar(&s.spec.Name, "name", "", "the session's name (default: one is made)")
+	f.StringVar(&s.spec.Agent, "agent", "demo", "demo, custom or none")
+	f.StringArrayVar(&s.spec.Command, "command", nil, "program of agent custom; repeat it for each `argument`")
+	f.StringVar(&s.spec.Size, "size", "", "size of the machine")
+	f.DurationVar(&s.idleTimeout, "idle-timeout", 0, "pause after so long without activity, 1m to 24h (default 15m)")
+	f.BoolVar(&s.spec.KeepWarm, "keep-warm", false, "never pause by itself")
+	f.StringArrayVarP(&s.env, "env", "e", nil, "environment of the session, `KEY=VALUE`; may be repeated")
+	f.StringVar(&s.spec.Template, "template", "", "root file system of the machine (default host)")
+	f.StringVar(&s.permissions, "permissions", "", "what the agent may do without asking: allow, ask or deny")
+	f.DurationVar(&s.maxRunTime, "max-run-time", 0, "fail a run that takes longer (default 2h)")
+	for _, name := range perPart {
+		cmd.MarkFlagsMutuallyExclusive("file", name)
+	}
+}
+
+// read gives the spec's text: the file's, or one made of the flags.
+func (s *specFlags) read(cmd *cobra.Command, stdin io.Reader) ([]byte, error) {
+	switch s.file {
+	case "":
+		return s.build(cmd)
+	case "-":
+		b, err := io.ReadAll(stdin)
+		if err != nil {
+			return nil, fmt.Errorf("read spec from standard input: %w", err)
+		}
+		return b, nil
+	default:
+		b, err := os.ReadFile(s.file)
+		if err != nil {
+			return nil, fmt.Errorf("read spec: %w", err)
+		}
+		return b, nil
+	}
+}
+
+func (s *specFlags) build(cmd *cobra.Command) ([]byte, error) {
+	env, err := keyValues(cmd, "--env", s.env)
+	if err != nil {
+		return nil, err
+	}
+	s.spec.Env = env
+	if s.permissions != "" {
+		s.spec.Permissions = &permissions{s.permissions}
+	}
+	if s.idleTimeout != 0 {
+		s.spec.IdleTimeout = s.idleTimeout.String()
+	}
+	if s.maxRunTime != 0 {
+		s.spec.MaxRunTime = s.maxRunTime.String()
+	}
+	b, err := yaml.Marshal(s.spec)
+	if err != nil {
+		return nil, fmt.Errorf("make spec of flags: %w", err)
+	}
+	return b, nil
+}
+
+// keyValues reads KEY=VALUE flags; nil when there are none.
+func keyValues(cmd *cobra.Command, flag string, texts []string) (map[string]string, error) {
+	var m map[string]string
+	for _, text := range texts {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return nil, usagef(cmd, "%s %q: want KEY=VALUE", flag, text)
+		}
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[key] = value
+	}
+	return m, nil
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"paddock/client"
+)
+
+// Every state of the wire has a sentence and a next command.
+func TestEverySituationHasWords(t *testing.T) {
+	sessions := []client.Session{
+		{Status: client.SessionProvisioning}, {Status: client.SessionUpdating}, {Status: client.SessionDestroying},
+		{Status: client.SessionDestroyed}, {Status: client.SessionFailed, Message: "x"},
+		{Status: client.SessionPaused, PauseReason: "manual"}, {Status: client.SessionPaused, PauseReason: "idle"},
+		{Status: client.SessionPaused, PauseReason: "zero_balance"},
+		{Status: client.SessionReady, AcceptsInput: true}, {Status: client.SessionReady}, {Status: client.SessionReady, Terminal: "y"},
+		{Status: client.SessionReady, Run: &client.ActiveRun{State: client.RunRunning}},
+		{Status: client.SessionReady, Run: &client.ActiveRun{State: client.RunRunning}, PausePending: true},
+		{Status: client.SessionReady, Run: &client.ActiveRun{State: client.RunAwaiting}},
+	}
+	var said []string
+	for _, s := range sessions {
+		s.Name = "hello"
+		text := situation(s)
+		if slices.Contains(said, text) || !strings.HasSuffix(text, ".") {
+			t.Errorf("%+v: %q is said twice or is no sentence", s, text)
+		}
+		said = append(said, text)
+		if len(next(s)) == 0 {
+			t.Errorf("%+v: nothing to do next", s)
+		}
+	}
+}
+
+func TestAgo(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for want, d := range map[string]time.Duration{
+		"just now": 100 * time.Millisecond, "90s ago": 90 * time.Second, "90m ago": 90 * time.Minute,
+		"47h ago": 47 * time.Hour, "3d ago": 80 * time.Hour,
+	} {
+		if got := ago(now, now.Add(-d)); got != want {
+			t.Errorf("ago(%v) = %q, want %q", d, got, want)
+		}
+	}
+	if got := ago(now, time.Time{}); got != "" {
+		t.Errorf("no time is %q", got)
+	}
+}
+
+func TestTableAlignsCharactersNotBytes(t *testing.T) {
+	var b strings.Builder
+	table(&b, []string{"NAME", "X"}, [][]string{{"größe", "1"}, {"a", ""}})
+	if want := "NAME   X\ngröße  1\na\n"; b.String() != want {
+		t.Errorf("got\n%s", b.String())
+	}
+}
+
+func TestGist(t *testing.T) {
+	for _, c := range [][3]string{
+		{"run.tool_call_started", `{"name":"shell","input":{"command":["ls","-l"]}}`, "shell  ls -l"},
+		{"run.tool_call_started", `{"name":"write","input":{"path":"a.txt","content":"x"}}`, "write  a.txt"},
+		{"run.tool_call_started", `{"name":"other","input":{"q":1}}`, `other  {"q":1}`},
+		{"run.tool_call_completed", `{"ok":false,"duration_ms":1500,"summary":"no\nsuch"}`, "failed after 1.5 s: no such"},
+		{"run.tool_call_completed", `{"ok":true,"exit_code":3}`, "exit code 3 after 0.0 s"},
+		{"run.usage_recorded", `{"model_id":"m","usage":{"input_tokens":5,"output_tokens":6}}`, "5 tokens in, 6 out m"},
+		{"run.sandbox_allocated", `{"sandbox_id":"sbx_1","kind":"gvisor"}`, "sbx_1 gvisor"},
+		{"run.log", `{"level":"warn","message":"slow"}`, "warn: slow"},
+		{"policy.denied", `{"tool":"shell","detail":"not allowed"}`, "shell not allowed"},
+		{"session.updated", `{"status":"SESSION_STATUS_FAILED","message":"gone"}`, "failed: gone"},
+		{"of.tomorrow", `{"x":1}`, ""},
+		{"run.log", `not json`, ": "},
+	} {
+		if got := gist(client.Event{Type: c[0], Data: json.RawMessage(c[1])}); got != c[2] {
+			t.Errorf("%s %s: %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"paddock/internal/clientcontext"
+	"paddock/internal/engine"
+	"paddock/internal/network"
+	"paddock/internal/sandbox/gvisor"
+	"paddock/internal/server"
+	"paddock/internal/store/sqlstore"
+	"paddock/internal/template"
+)
+
+// Config is what a server is told.
+type Config struct {
+	Version           string
+	Listen            string // host:port
+	DataDir           string // absolute
+	TemplateDir       string // absolute
+	MaxActiveSessions int
+	Token             string    // admitted for the default team; empty: one is made
+	Out               io.Writer // for people
+	Log               *slog.Logger
+}
+
+// stopPatience is how long calls in flight may take to end when the server
+// stops; then their connections are closed.
+const stopPatience = 5 * time.Second
+
+// Run serves until ctx ends. Then calls in flight are ended, and sandboxes are
+// left running for the next server on the folder.
+func Run(ctx context.Context, cfg Config) (err error) {
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return fmt.Errorf("make data folder: %w", err)
+	}
+	lock, err := lockFolder(cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	l, err := listen(cfg.Listen)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+
+	st, err := sqlstore.Open(ctx, filepath.Join(cfg.DataDir, "paddock.db"), cfg.Log)
+	if err != nil {
+		return fmt.Errorf("open store: %w", err)
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+
+	driver, warnings, err := openDriver(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	e := engine.New(engine.Options{
+		Store: st, Driver: driver, Logger: cfg.Log, Build: cfg.Version,
+		MaxActiveSessions: cfg.MaxActiveSessions, Warnings: warnings,
+	})
+	defer e.Stop()
+	url := clientcontext.URLOf(l.Addr())
+	if err := admit(ctx, e, cfg, url); err != nil {
+		return err
+	}
+	if err := e.Start(ctx); err != nil {
+		return err
+	}
+	return serve(ctx, cfg, e, l, url)
+}
+
+// openDriver prepares the default template, so that the first session need not
+// wait for it, and the sandbox driver.
+func openDriver(ctx context.Context, cfg Config) (*gvisor.Driver, []string, error) {
+	files, err := unpackRuntime(cfg.DataDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	agents := filepath.Join(cfg.DataDir, "agents")
+	if err := os.MkdirAll(agents, 0o755); err != nil {
+		return nil, nil, fmt.Errorf("make agents folder: %w", err)
+	}
+	templates, err := template.New(template.Options{Dir: cfg.TemplateDir, Exclude: []string{cfg.DataDir}, Logger: cfg.Log})
+	if err != nil {
+		return nil, nil, fmt.Errorf("open templates: %w", err)
+	}
+	root, err := templates.Prepare(ctx, template.Host, func(s string) { cfg.Log.Info("preparing template", "template", template.Host, "progress", s) })
+	if err != nil {
+		return nil, nil, fmt.Errorf("prepare template %s: %w", template.Host, err)
+	}
+	loopback, err := network.NewLoopback(filepath.Join(cfg.DataDir, "netns"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("open network: %w", err)
+	}
+	driver, err := gvisor.New(gvisor.Options{
+		Root: filepath.Join(cfg.DataDir, "sandboxes"), RuntimeDir: files.dir, RuntimeDigest: files.digest,
+		AgentsDir: agents, Rootfs: templates, Network: loopback, Logger: cfg.Log,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("open sandbox driver: %w", err)
+	}
+	warnings := append([]string{loopback.Warning()}, root.Warnings...)
+	if driver.Capabilities().Limits == "" {
+		warnings = append(warnings, "limits of CPU and memory are not in force: this host lets us make no cgroups")
+	}
+	return driver, warnings, nil
+}
+
+// serve answers calls until ctx ends.
+func serve(ctx context.Context, cfg Config, e *engine.Engine, l net.Listener, url string) error {
+	calls, endCalls := context.WithCancel(context.WithoutCancel(ctx))
+	defer endCalls()
+	h := server.HTTP(server.New(server.Options{Engine: e, Logger: cfg.Log, Version: cfg.Version}))
+	h.BaseContext = func(net.Listener) context.Context { return calls }
+	failed := make(chan error, 1)
+	stopped := make(chan struct{})
+	go func() { // owned here: Serve returns once h is shut down or closed
+		defer close(stopped)
+		failed <- h.Serve(l)
+	}()
+	defer func() { <-stopped }()
+	cfg.Log.Info("serving", "url", url, "data_dir", cfg.DataDir, "version", cfg.Version)
+	sayf(cfg.Out, "Paddock serves at %s\n", url)
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	cfg.Log.Info("stopping; sandboxes run on")
+	endCalls()
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+	defer cancel()
+	if err := h.Shutdown(patience); err != nil {
+		return h.Close()
+	}
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,3 @@
+// Package daemon assembles a server: configuration in, running parts out. It is
+// the only package that names drivers.
+package daemon

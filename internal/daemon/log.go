@@ -1,0 +1,23 @@
+package daemon
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/lmittmann/tint"
+)
+
+// NewLogger makes the server's log: level is debug, info, warn or error; format
+// is json, text, or auto, which is text on a terminal and json elsewhere.
+func NewLogger(w io.Writer, terminal bool, level, format string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("log level is %q; it is debug, info, warn or error", level)
+	}
+	if format == "text" || format == "auto" && terminal {
+		return slog.New(tint.NewHandler(w, &tint.Options{Level: l, TimeFormat: time.TimeOnly, NoColor: !terminal})), nil
+	}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), nil
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"paddock/internal/id"
+	"paddock/internal/sandbox"
+	"paddock/internal/session"
+	"paddock/internal/store"
+)
+
+// adoptAtOnce is how many machines are recovered side by side.
+const adoptAtOnce = 8
+
+// adopt takes up every session that has not ended where it stood, and destroys
+// machines that no session owns.
+func (e *Engine) adopt(ctx context.Context) error {
+	rows, err := e.store.Machines(ctx)
+	if err != nil {
+		return fmt.Errorf("list machines: %w", err)
+	}
+	open, err := e.store.Sessions(ctx, store.SessionFilter{States: []session.State{
+		session.Provisioning, session.Ready, session.Paused, session.Updating, session.Destroying,
+	}})
+	if err != nil {
+		return fmt.Errorf("list sessions: %w", err)
+	}
+	known := map[string]bool{}
+	machines := map[id.Session]store.Machine{}
+	for _, r := range rows {
+		known[r.Sandbox.String()] = true
+		machines[r.Session] = r
+	}
+	if err := e.clearStrangers(ctx, known); err != nil {
+		return err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(adoptAtOnce)
+	for _, s := range open {
+		row, has := machines[s.ID]
+		delete(machines, s.ID)
+		g.Go(func() error { e.takeUp(gctx, s, row, has); return nil })
+	}
+	for sid := range machines { // of sessions that failed while the server died
+		a := e.actor(sid)
+		a.post(func(ctx context.Context) { e.teardown(ctx, a) })
+	}
+	return g.Wait()
+}
+
+// clearStrangers destroys what the driver finds of machines the store does not
+// know: their session was never stored, or they were forgotten in the middle of
+// their removal.
+func (e *Engine) clearStrangers(ctx context.Context, known map[string]bool) error {
+	found, err := e.driver.Leftovers(ctx)
+	if err != nil {
+		return fmt.Errorf("look for leftovers: %w", err)
+	}
+	for _, h := range found {
+		if known[h.ID] {
+			continue
+		}
+		e.log.Warn("destroying a sandbox that no session owns", "sandbox_id", h.ID)
+		if err := e.driver.Destroy(ctx, h); err != nil {
+			e.log.Error("destroy leftover", "sandbox_id", h.ID, "error", err)
+		}
+	}
+	return nil
+}
+
+// takeUp goes on with one session.
+func (e *Engine) takeUp(ctx context.Context, s session.Session, row store.Machine, has bool) {
+	a := e.actor(s.ID)
+	switch s.State {
+	case session.Provisioning:
+		a.post(func(ctx context.Context) { e.boot(ctx, a) })
+	case session.Destroying:
+		e.startRemoval(s.ID)
+	default:
+		if err := e.recover(ctx, a, s, row, has); err != nil {
+			e.log.Error("recover sandbox", "session_id", s.ID, "error", err)
+			why := "its sandbox was gone when the server came back"
+			if !errors.Is(err, sandbox.ErrGone) {
+				why = "its sandbox could not be taken up again: " + err.Error()
+			}
+			a.post(func(context.Context) { e.giveUp(a, session.CauseLost, why) })
+		}
+	}
+}
+
+// recover finds a session's machine and brings it to the state the store says.
+func (e *Engine) recover(ctx context.Context, a *actor, s session.Session, row store.Machine, has bool) error {
+	if !has {
+		return sandbox.ErrGone
+	}
+	env, err := e.store.Environment(ctx, s.Environment)
+	if err != nil {
+		return fmt.Errorf("read environment: %w", err)
+	}
+	handle, err := sandbox.DecodeHandle(row.Handle)
+	if err != nil {
+		return err
+	}
+	box, err := e.driver.Recover(ctx, handle)
+	if err != nil {
+		return err
+	}
+	// A server may die between freezing a machine and storing it, or between
+	// thawing and storing: the store is right.
+	switch paused := box.Paused(); {
+	case s.State == session.Paused && !paused:
+		err = box.Pause(ctx)
+	case s.State == session.Ready && paused:
+		err = box.Resume(ctx)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("bring sandbox to %s: %w", s.State, err), box.Close())
+	}
+	a.attach(e.hold(s, box, guestConfig(s, env.Spec), row.CreatedAt))
+	e.log.Info("session adopted", "session_id", s.ID, "state", s.State)
+	return nil
+}

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"time"
+
+	"paddock/internal/approval"
+	"paddock/internal/event"
+	"paddock/internal/guestapi"
+	"paddock/internal/id"
+	"paddock/internal/session"
+)
+
+// View is a session as callers see it.
+type View struct {
+	session.Session
+	Run *session.Run // the active run; nil at a boundary
+}
+
+// CreateRequest asks for a session. Exactly one of Spec and Environment is set.
+type CreateRequest struct {
+	Spec           []byte         // the YAML text; stored as an environment of the session's name
+	Environment    id.Environment // an existing one
+	Name           string         // with Environment: the session's name
+	ResumeOnTopoff bool
+	OpenAISession  string
+}
+
+// ListRequest chooses sessions of a team.
+type ListRequest struct {
+	States    []session.State // empty: those that hold a slot, and destroying ones
+	All       bool            // every state
+	Name      string          // exact, case-insensitive
+	Search    string
+	Parent    id.Session // forks of this session
+	PageSize  int        // clamped to 1–200, 0 means 50
+	PageToken string
+}
+
+// Input is what a person says to the agent.
+type Input struct {
+	Text      string
+	SourceRaw []byte
+}
+
+// Answer is a person's answer to an approval.
+type Answer struct {
+	Outcome approval.Outcome
+	Reason  string
+	Actor   string         // who answered; the token's name
+	Content map[string]any // for a form; never stored
+}
+
+// CancelResult says what a cancel met.
+type CancelResult struct {
+	Session id.Session
+	Run     id.Run // zero with outcome no_turn
+	Outcome guestapi.CancelOutcome
+}
+
+// ExecRequest runs one program in a session's sandbox.
+type ExecRequest struct {
+	Argv    []string
+	Workdir string // default /workspace
+	Stdin   []byte
+	Timeout time.Duration // 0: 60 s; at most 24 h
+	User    string        // "agent" (default) or "root"
+	Env     map[string]string
+}
+
+// Bounds of an exec.
+const (
+	DefaultExecTimeout = 60 * time.Second
+	MaxExecTimeout     = 24 * time.Hour
+	MaxExecOutput      = 1 << 20 // bytes kept per stream
+)
+
+// ExecResult is how it went.
+type ExecResult struct {
+	Code            int // from wait(2); 128 + signal
+	Stdout, Stderr  []byte
+	StdoutTruncated bool // more than MaxExecOutput came
+	StderrTruncated bool
+	TimedOut        bool
+	Detached        bool // a child still holds the output and lives on
+	Duration        time.Duration
+}
+
+// actor names who did something, in events.
+const (
+	actorPolicy = "policy"
+	actorSystem = "paddock"
+)
+
+// cancelledBy is the message of a run that a person cancelled.
+func cancelledBy(who string) event.Failed {
+	return event.Failed{Code: event.Internal, Name: event.Internal.Name(), Message: "cancelled by " + who, Cancelled: true}
+}

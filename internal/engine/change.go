@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"paddock/internal/event"
+	"paddock/internal/failpoint"
+	"paddock/internal/fault"
+	"paddock/internal/id"
+	"paddock/internal/session"
+	"paddock/internal/store"
+)
+
+// errStopping answers calls that a stopping server leaves unfinished.
+var errStopping = fault.New(fault.Unavailable, "the server is stopping; try again in a moment")
+
+// errNoChange ends a change that turned out to have nothing to do.
+var errNoChange = errors.New("nothing to change")
+
+// change is one transaction on one session: its fresh row, the events that go
+// with it, and what is to be done once it is durable.
+type change struct {
+	tx     store.Tx
+	ctx    context.Context
+	now    time.Time
+	s      session.Session
+	dirty  bool
+	drafts []event.Draft
+	after  []func()
+}
+
+// change runs fn on the fresh row of a session. When fn returns nil the row and
+// the events are committed, published, and what fn put off is done; errNoChange
+// commits nothing and is no error.
+func (e *Engine) change(ctx context.Context, sid id.Session, fn func(c *change) error) error {
+	var c change
+	var last int64
+	err := e.store.Update(ctx, func(tx store.Tx) error {
+		c = change{tx: tx, ctx: ctx, now: e.now()}
+		s, err := tx.SessionByID(ctx, sid)
+		if err != nil {
+			return fmt.Errorf("read session: %w", err)
+		}
+		c.s = s
+		if err := fn(&c); err != nil {
+			return err
+		}
+		last, err = c.write()
+		return err
+	})
+	if errors.Is(err, errNoChange) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	failpoint.Hit("engine.committed")
+	e.hub.publish(sid, last, c.s.State.Final())
+	for _, fn := range c.after {
+		fn()
+	}
+	return nil
+}
+
+// write stores the row and appends the events; it gives the last event's place.
+func (c *change) write() (last int64, err error) {
+	if c.dirty {
+		if err := c.tx.UpdateSession(&c.s); err != nil {
+			return 0, fmt.Errorf("store session: %w", err)
+		}
+	}
+	if len(c.drafts) == 0 {
+		return 0, nil
+	}
+	events, err := c.tx.Append(c.s.ID, c.now, c.drafts...)
+	if err != nil {
+		return 0, fmt.Errorf("append events: %w", err)
+	}
+	return events[len(events)-1].Seq, nil
+}
+
+// move takes the session along its table and says so in its history.
+func (c *change) move(cause session.Cause, message string) error {
+	next, err := c.s.State.On(cause)
+	if err != nil {
+		return fault.Wrap(err, fault.Conflict, "%s", notNow(c.s))
+	}
+	c.s.State, c.dirty = next, true
+	c.s.Deadline = time.Time{}
+	if next != session.Paused {
+		c.s.PauseReason = ""
+	}
+	if next != session.Ready {
+		c.s.PausePending = ""
+	}
+	if next == session.Failed || next == session.Destroyed {
+		c.s.EndedAt = c.now
+	}
+	c.emit(id.Run{}, event.SessionUpdated, event.SessionState{
+		Status: next.Wire(), PauseReason: string(c.s.PauseReason), Message: message,
+	})
+	return nil
+}
+
+// emit adds an event to the history.
+func (c *change) emit(run id.Run, kind event.Kind, payload any) {
+	c.drafts = append(c.drafts, event.NewDraft(run, kind, payload))
+}
+
+// later does fn once the change is durable and published.
+func (c *change) later(fn func()) { c.after = append(c.after, fn) }
+
+// active gives the run that is running or waits for a person, nil at a boundary.
+func (c *change) active() (*session.Run, error) { return activeRun(c.ctx, c.tx, c.s.ID) }
+
+func activeRun(ctx context.Context, r store.Reader, sid id.Session) (*session.Run, error) {
+	runs, err := r.Runs(ctx, store.RunFilter{Session: sid, States: []session.RunState{session.RunRunning, session.RunAwaiting}, Limit: 1})
+	if err != nil || len(runs) == 0 {
+		return nil, err
+	}
+	return &runs[0], nil
+}
+
+// notNow says in a sentence why a session cannot do what it is asked.
+func notNow(s session.Session) string {
+	switch s.State {
+	case session.Provisioning:
+		return fmt.Sprintf("session %s is not ready yet; try again when it is", s.Name)
+	case session.Updating:
+		return fmt.Sprintf("session %s is being rolled back; try again when it is ready", s.Name)
+	case session.Paused:
+		return fmt.Sprintf("session %s is paused (%s); resume it first", s.Name, s.PauseReason)
+	case session.Destroying, session.Destroyed:
+		return fmt.Sprintf("session %s is removed; start a new session", s.Name)
+	case session.Failed:
+		return fmt.Sprintf("session %s has failed: %s; start a new session", s.Name, s.Reason)
+	default:
+		return fmt.Sprintf("session %s is ready", s.Name)
+	}
+}

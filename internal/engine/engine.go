@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"paddock/internal/fault"
+	"paddock/internal/id"
+	"paddock/internal/sandbox"
+	"paddock/internal/store"
+)
+
+// Options is what an engine stands on.
+type Options struct {
+	Store  store.Store
+	Driver sandbox.Driver
+	Logger *slog.Logger
+	Build  string // of this server, for logs
+
+	// MaxActiveSessions is each team's limit; 0 means none.
+	MaxActiveSessions int
+
+	// Warnings are sentences that every create answer carries, about what this
+	// host cannot do.
+	Warnings []string
+
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Engine runs sessions. It is safe for concurrent use.
+type Engine struct {
+	store    store.Store
+	driver   sandbox.Driver
+	log      *slog.Logger
+	limit    int
+	warnings []string
+	now      func() time.Time
+	hub      *hub
+
+	ctx    context.Context // ends with Stop
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	actors map[id.Session]*actor
+}
+
+// New makes an engine; Start brings it to life.
+func New(o Options) *Engine {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Engine{
+		store: o.Store, driver: o.Driver, log: o.Logger, limit: o.MaxActiveSessions, warnings: o.Warnings,
+		now: o.Now, hub: newHub(), ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
+	}
+}
+
+// Start holds the store against what runs on this host, takes up every session
+// where it stood, and begins to watch the clock. It returns once all known
+// machines are adopted.
+func (e *Engine) Start(ctx context.Context) error {
+	if err := e.adopt(ctx); err != nil {
+		return fmt.Errorf("adopt sandboxes: %w", err)
+	}
+	e.wg.Go(e.watchClock)
+	return nil
+}
+
+// Stop lets go of everything: calls in flight end, machines run on for the next
+// server. It returns when nothing of the engine runs any more.
+func (e *Engine) Stop() {
+	e.cancel() // every machine's watcher lets it go
+	e.wg.Wait()
+}
+
+// spawn runs fn in the background, owned by the engine.
+func (e *Engine) spawn(fn func(ctx context.Context)) {
+	e.wg.Go(func() { fn(e.ctx) })
+}
+
+// actor finds or makes the actor of a session.
+func (e *Engine) actor(sid id.Session) *actor {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a := e.actors[sid]
+	if a == nil {
+		a = &actor{engine: e, session: sid}
+		e.actors[sid] = a
+	}
+	return a
+}
+
+// machineOf gives a session's attached machine, or nil.
+func (e *Engine) machineOf(sid id.Session) *machine {
+	e.mu.Lock()
+	a := e.actors[sid]
+	e.mu.Unlock()
+	if a == nil {
+		return nil
+	}
+	return a.attached()
+}
+
+// forget drops the actor of a session that has ended for good.
+func (e *Engine) forget(sid id.Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.actors, sid)
+}
+
+func (e *Engine) allActors() []*actor {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := make([]*actor, 0, len(e.actors))
+	for _, a := range e.actors {
+		all = append(all, a)
+	}
+	return all
+}
+
+// Ready says whether sessions can be started: the engine is not stopping and
+// the store answers.
+func (e *Engine) Ready(ctx context.Context) error {
+	if e.ctx.Err() != nil {
+		return errStopping
+	}
+	if _, err := e.store.Sessions(ctx, store.SessionFilter{Limit: 1}); err != nil {
+		return fault.Wrap(err, fault.Unavailable, "the store does not answer")
+	}
+	return nil
+}

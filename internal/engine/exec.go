@@ -1,0 +1,195 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"paddock/internal/fault"
+	"paddock/internal/guestapi"
+	"paddock/internal/id"
+	"paddock/internal/session"
+)
+
+// execPoll is how long one question about a running exec waits in the guest.
+const execPoll = 20 * time.Second
+
+// Exec runs one program in the session's sandbox and returns how it went. It
+// does not wait for a run and no policy applies to it; a paused session is
+// resumed first.
+func (e *Engine) Exec(ctx context.Context, team id.Team, ref string, req ExecRequest) (ExecResult, error) {
+	if err := checkExec(&req); err != nil {
+		return ExecResult{}, err
+	}
+	m, release, err := e.reach(ctx, team, ref)
+	if err != nil {
+		return ExecResult{}, err
+	}
+	defer release()
+	x := execution{machine: m, id: id.New[id.Exec]()}
+	defer x.end(ctx)
+	return x.run(ctx, guestapi.ExecRequest{
+		Argv: req.Argv, Dir: req.Workdir, User: req.User, Env: req.Env, Stdin: req.Stdin, Timeout: req.Timeout,
+	})
+}
+
+func checkExec(req *ExecRequest) error {
+	if len(req.Argv) == 0 || req.Argv[0] == "" {
+		return fault.New(fault.BadRequest, "argv is empty; give the program and its arguments as a list")
+	}
+	switch req.User {
+	case "", guestapi.AgentUser, "root":
+	default:
+		return fault.New(fault.BadRequest, "user is %q; it is agent or root", req.User)
+	}
+	switch {
+	case req.Timeout < 0:
+		return fault.New(fault.BadRequest, "timeout_seconds is negative")
+	case req.Timeout == 0:
+		req.Timeout = DefaultExecTimeout
+	case req.Timeout > MaxExecTimeout:
+		return fault.New(fault.BadRequest, "timeout_seconds is more than %d (24 h)", int(MaxExecTimeout.Seconds()))
+	}
+	return nil
+}
+
+// reach gives the machine of a session for a call that acts on it directly,
+// awake, and kept awake until release.
+func (e *Engine) reach(ctx context.Context, team id.Team, ref string) (*machine, func(), error) {
+	s, err := e.find(ctx, team, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.State != session.Ready && s.State != session.Paused {
+		return nil, nil, fault.New(fault.Conflict, "%s", notNow(s))
+	}
+	if err := e.wake(ctx, s); err != nil {
+		return nil, nil, err
+	}
+	m := e.machineOf(s.ID)
+	if m == nil {
+		return nil, nil, e.refuseState(ctx, s.ID)
+	}
+	return m, m.keepAwake(), nil
+}
+
+// execution is one exec under way.
+type execution struct {
+	machine *machine
+	id      id.Exec
+	result  ExecResult
+	read    [2]int64 // bytes taken of stdout, stderr
+}
+
+// run starts the program and follows it to its end. The start is idempotent by
+// id and output is read by offset, so a lost connection costs nothing.
+func (x *execution) run(ctx context.Context, req guestapi.ExecRequest) (ExecResult, error) {
+	p, err := ask(ctx, x.machine, func(g guestapi.Guest) (guestapi.ExecProgress, error) {
+		return g.StartExec(ctx, x.id, req, execPoll)
+	})
+	for {
+		if err != nil {
+			return ExecResult{}, x.failure(err)
+		}
+		x.take(p)
+		if p.Done() {
+			x.result.Code, x.result.TimedOut = p.Exit.Code, p.Exit.TimedOut
+			x.result.Detached, x.result.Duration = p.Exit.Detached, p.Exit.Duration
+			return x.result, nil
+		}
+		p, err = ask(ctx, x.machine, func(g guestapi.Guest) (guestapi.ExecProgress, error) {
+			return g.PollExec(ctx, x.id, x.read[0], x.read[1], execPoll)
+		})
+	}
+}
+
+// failure tells a lost machine from a refusal.
+func (x *execution) failure(err error) error {
+	select {
+	case <-x.machine.box.Done():
+		return errSandboxLost
+	default:
+		return err
+	}
+}
+
+func (x *execution) take(p guestapi.ExecProgress) {
+	x.read[0] += int64(len(p.Stdout))
+	x.read[1] += int64(len(p.Stderr))
+	x.result.Stdout, x.result.StdoutTruncated = keep(x.result.Stdout, p.Stdout, x.result.StdoutTruncated)
+	x.result.Stderr, x.result.StderrTruncated = keep(x.result.Stderr, p.Stderr, x.result.StderrTruncated)
+}
+
+// keep adds what fits below MaxExecOutput, and says whether something did not.
+func keep(have, more []byte, truncated bool) ([]byte, bool) {
+	room := MaxExecOutput - len(have)
+	if len(more) > room {
+		return append(have, more[:room]...), true
+	}
+	return append(have, more...), truncated
+}
+
+// end lets the guest forget the exec, killing it when its caller has gone. When
+// the server stops it is left alone.
+func (x *execution) end(ctx context.Context) {
+	if x.machine.engine.ctx.Err() != nil {
+		return
+	}
+	x.machine.engine.spawn(func(own context.Context) {
+		own, cancel := context.WithTimeout(own, linkPatience)
+		defer cancel()
+		_, err := ask(own, x.machine, func(g guestapi.Guest) (struct{}, error) { return struct{}{}, g.EndExec(own, x.id) })
+		if err != nil && own.Err() == nil && !errors.Is(err, errSandboxLost) {
+			x.machine.engine.log.Debug("forget exec", "session_id", x.machine.session, "error", err)
+		}
+	})
+}
+
+// ListFiles lists a folder of the session's workspace.
+func (e *Engine) ListFiles(ctx context.Context, team id.Team, ref, path string) ([]guestapi.File, error) {
+	m, release, err := e.reach(ctx, team, ref)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return ask(ctx, m, func(g guestapi.Guest) ([]guestapi.File, error) { return g.ListFiles(ctx, path) })
+}
+
+// ReadFile opens a file of the session's workspace at offset; length < 0 means
+// to its end. The caller closes the reader, which holds the session awake.
+func (e *Engine) ReadFile(ctx context.Context, team id.Team, ref, path string, offset, length int64) (guestapi.File, io.ReadCloser, error) {
+	m, release, err := e.reach(ctx, team, ref)
+	if err != nil {
+		return guestapi.File{}, nil, err
+	}
+	type opened struct {
+		file guestapi.File
+		body io.ReadCloser
+	}
+	o, err := ask(ctx, m, func(g guestapi.Guest) (opened, error) {
+		f, body, err := g.ReadFile(ctx, path, offset, length)
+		return opened{f, body}, err
+	})
+	if err != nil {
+		release()
+		return guestapi.File{}, nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return o.file, &heldBody{ReadCloser: o.body, release: release}, nil
+}
+
+// heldBody lets the session sleep again once it is closed.
+type heldBody struct {
+	io.ReadCloser
+	release func()
+}
+
+// Close ends the reading.
+func (b *heldBody) Close() error {
+	if b.release != nil {
+		b.release()
+		b.release = nil
+	}
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,284 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"paddock/internal/fault"
+	"paddock/internal/guestapi"
+	"paddock/internal/id"
+	"paddock/internal/sandbox"
+	"paddock/internal/session"
+)
+
+// linkPatience is how long a machine call waits for a guest that does not hold
+// its control connection at the moment; a guest dials again within 200 ms.
+const linkPatience = 30 * time.Second
+
+// errSandboxLost is what a machine call gets when the machine ends under it.
+var errSandboxLost = fault.New(fault.BadGateway, "sandbox lost")
+
+// machine is the running machine of one session, as the engine holds it: the
+// driver's machine, and the control connection to its guest.
+type machine struct {
+	engine  *Engine
+	session id.Session
+	box     sandbox.Machine
+	config  guestapi.Config
+	started time.Time
+	quiet   time.Duration // idle timeout; 0 means never
+
+	wg   sync.WaitGroup
+	gone chan struct{} // closed by letGo: the engine does not want it any more
+	once sync.Once
+
+	mu      sync.Mutex // guards what follows
+	link    *guestapi.Link
+	linked  chan struct{} // closed while link is usable; replaced when it is lost
+	holds   int           // machine calls under way
+	active  time.Time     // last activity
+	runEnds time.Time     // deadline of the running run; zero when none runs
+	cancels map[id.Run]string
+}
+
+// hold takes a started machine and begins to accept its guest.
+func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Config, started time.Time) *machine {
+	m := &machine{
+		engine: e, session: s.ID, box: box, config: config, started: started,
+		gone: make(chan struct{}), linked: make(chan struct{}), active: e.now(), cancels: map[id.Run]string{},
+	}
+	if !s.KeepWarm {
+		m.quiet = s.IdleTimeout
+	}
+	m.wg.Go(m.accept)
+	e.wg.Go(m.watch)
+	return m
+}
+
+// letGo closes the connection and every watcher; the machine itself runs on.
+// Again is no error.
+func (m *machine) letGo() {
+	m.once.Do(func() {
+		close(m.gone)
+		_ = m.box.Close()
+		m.mu.Lock()
+		link := m.link
+		m.mu.Unlock()
+		if link != nil {
+			_ = link.Close()
+		}
+		m.wg.Wait()
+	})
+}
+
+// watch waits for the machine's end and tells the engine; when the engine stops
+// it lets the machine go.
+func (m *machine) watch() {
+	select {
+	case <-m.gone:
+	case <-m.engine.ctx.Done():
+		m.letGo()
+	case <-m.box.Done():
+		m.engine.machineEnded(m)
+	}
+}
+
+// accept takes the guest's connections until the listener is closed. Each is
+// served by a goroutine of its own, so that an impostor who says nothing does
+// not keep the guest out.
+func (m *machine) accept() {
+	for {
+		conn, err := m.box.Control().Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			m.engine.log.Warn("accept guest", "session_id", m.session, "error", err)
+			return
+		}
+		m.wg.Go(func() { m.serve(conn) })
+	}
+}
+
+// serve shakes hands and keeps one connection of the guest until it ends.
+func (m *machine) serve(conn net.Conn) {
+	ctx, cancel := context.WithCancel(m.engine.ctx)
+	defer cancel()
+	link, err := guestapi.Accept(ctx, conn, m.box.Secret(), func(h guestapi.Hello) guestapi.Welcome { return m.greet(ctx, h) }, reporter{m})
+	if err != nil {
+		m.engine.log.Warn("guest refused", "session_id", m.session, "error", err)
+		return
+	}
+	defer link.Close()
+	if !m.connect(link) {
+		m.engine.log.Warn("guest refused: another connection is live", "session_id", m.session)
+		return
+	}
+	defer m.disconnect(link)
+	if err := m.brief(ctx, link); err != nil {
+		m.engine.log.Warn("brief guest", "session_id", m.session, "error", err)
+		return
+	}
+	m.open()
+	m.engine.resumeTurn(ctx, m)
+	select {
+	case <-link.Done():
+	case <-m.gone:
+	}
+}
+
+// greet answers a guest that knows the secret: its epoch, and how much of it is
+// stored. A second guest beside a live one is refused.
+func (m *machine) greet(ctx context.Context, _ guestapi.Hello) guestapi.Welcome {
+	refuse := func(why string) guestapi.Welcome { return guestapi.Welcome{Version: guestapi.Version, Error: why} }
+	m.mu.Lock()
+	live := m.link != nil
+	m.mu.Unlock()
+	if live {
+		return refuse("another connection of this sandbox is live")
+	}
+	row, err := m.engine.store.Machine(ctx, m.session)
+	if err != nil {
+		return refuse("this sandbox is not known any more")
+	}
+	return guestapi.Welcome{Version: guestapi.Version, Epoch: row.Epoch, Ack: row.Ack}
+}
+
+func (m *machine) brief(ctx context.Context, link *guestapi.Link) error {
+	ctx, cancel := context.WithTimeout(ctx, linkPatience)
+	defer cancel()
+	if err := link.Configure(ctx, m.config); err != nil {
+		return fmt.Errorf("configure guest: %w", err)
+	}
+	return nil
+}
+
+func (m *machine) connect(link *guestapi.Link) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.link != nil {
+		return false
+	}
+	m.link = link
+	return true
+}
+
+// open lets calls through: the guest is briefed.
+func (m *machine) open() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.linked)
+}
+
+func (m *machine) disconnect(link *guestapi.Link) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.link != link {
+		return
+	}
+	m.link = nil
+	select {
+	case <-m.linked:
+		m.linked = make(chan struct{})
+	default: // it was never opened
+	}
+}
+
+// guest gives the connection to the machine's guest, waiting for it when it is
+// down just now.
+func (m *machine) guest(ctx context.Context) (guestapi.Guest, error) {
+	patience := time.NewTimer(linkPatience)
+	defer patience.Stop()
+	for {
+		m.mu.Lock()
+		link, linked := m.link, m.linked
+		m.mu.Unlock()
+		select {
+		case <-linked:
+			if link != nil {
+				return link, nil
+			}
+		case <-m.box.Done():
+			return nil, errSandboxLost
+		case <-m.gone:
+			return nil, errStopping
+		case <-patience.C:
+			return nil, fault.New(fault.BadGateway, "the sandbox does not answer; its guest has not called for %s", linkPatience)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// ask calls the guest and repeats the call, which has to be idempotent, when the
+// connection is lost under it.
+func ask[T any](ctx context.Context, m *machine, call func(g guestapi.Guest) (T, error)) (T, error) {
+	var zero T
+	for {
+		g, err := m.guest(ctx)
+		if err != nil {
+			return zero, err
+		}
+		answer, err := call(g)
+		var refused *fault.Error
+		if err == nil || errors.As(err, &refused) {
+			return answer, err
+		}
+		if ctx.Err() != nil {
+			return zero, context.Cause(ctx)
+		}
+		if err := m.waitLoss(ctx, g); err != nil {
+			return zero, err
+		}
+	}
+}
+
+// waitLoss waits until the connection g, on which a call just failed, is taken
+// down, so that the next try uses a new one.
+func (m *machine) waitLoss(ctx context.Context, g guestapi.Guest) error {
+	link := g.(*guestapi.Link)
+	select {
+	case <-link.Done():
+		m.disconnect(link)
+		return nil
+	case <-m.box.Done():
+		return errSandboxLost
+	case <-time.After(time.Second): // the connection lives: the call alone failed
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// touch notes activity.
+func (m *machine) touch() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.active = m.engine.now()
+}
+
+// keepAwake notes that a machine call is under way; the returned function that
+// it has ended.
+func (m *machine) keepAwake() (release func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.holds++
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.holds--
+		m.active = m.engine.now()
+	}
+}
+
+// runUntil sets the deadline of the running run; zero when none runs.
+func (m *machine) runUntil(deadline time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.runEnds = deadline
+	m.active = m.engine.now()
+}

@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"paddock/internal/failpoint"
+	"paddock/internal/fault"
+	"paddock/internal/guestapi"
+	"paddock/internal/id"
+	"paddock/internal/session"
+)
+
+// drainPatience is how long a pause waits for the guest to hand over what it
+// has reported and to sync its files.
+const drainPatience = 10 * time.Second
+
+// errBusy is how freeze says that the session left the boundary meanwhile.
+var errBusy = errors.New("a run started meanwhile")
+
+// Pause freezes a session at a boundary. While a run is active the pause is
+// noted and done when the run ends, before any queued input: pending is true.
+func (e *Engine) Pause(ctx context.Context, team id.Team, ref string) (pending bool, err error) {
+	s, err := e.find(ctx, team, ref)
+	if err != nil {
+		return false, err
+	}
+	if s.KeepWarm {
+		return false, fault.New(fault.Conflict, "session %s is kept warm (keep_warm) and does not pause", s.Name)
+	}
+	for {
+		pending, err = e.notePause(ctx, s.ID, session.PauseManual)
+		if pending || err != nil {
+			return pending, err
+		}
+		a := e.actor(s.ID)
+		err = a.do(ctx, func(ctx context.Context) error { return e.freeze(ctx, a, session.PauseManual) })
+		if !errors.Is(err, errBusy) {
+			return false, err
+		}
+	}
+}
+
+// notePause makes the pause pending when a run is active; refuses when the
+// session is not ready.
+func (e *Engine) notePause(ctx context.Context, sid id.Session, reason session.PauseReason) (pending bool, err error) {
+	err = e.change(ctx, sid, func(c *change) error {
+		if c.s.State != session.Ready {
+			return fault.New(fault.Conflict, "%s", notReady(c.s))
+		}
+		r, err := c.active()
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			return errNoChange
+		}
+		pending = true
+		if c.s.PausePending != "" {
+			return errNoChange
+		}
+		c.s.PausePending, c.dirty = reason, true
+		return nil
+	})
+	return pending, err
+}
+
+// notReady is why a session that is not ready cannot be paused.
+func notReady(s session.Session) string {
+	if s.State == session.Paused {
+		return fmt.Sprintf("session %s is not ready: it is paused already (%s)", s.Name, s.PauseReason)
+	}
+	return notNow(s)
+}
+
+// freeze is the one way into a pause, whatever the reason: the guest is drained,
+// the machine frozen, and only then the session is called paused. A run that
+// started meanwhile wins: the machine is thawed and the error is errBusy.
+func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReason) error {
+	m := a.attached()
+	if m == nil {
+		return e.refuseState(ctx, a.session)
+	}
+	if s, err := e.store.SessionByID(ctx, a.session); err != nil || s.State != session.Ready {
+		return e.refuseState(ctx, a.session)
+	}
+	drain, cancel := context.WithTimeout(ctx, drainPatience)
+	_, err := ask(drain, m, func(g guestapi.Guest) (struct{}, error) { return struct{}{}, g.Drain(drain) })
+	cancel()
+	if err != nil {
+		return fmt.Errorf("drain guest: %w", err)
+	}
+	failpoint.Hit("pause.drained")
+	if err := m.box.Pause(ctx); err != nil {
+		return fmt.Errorf("freeze sandbox: %w", err)
+	}
+	failpoint.Hit("pause.frozen")
+	err = e.change(context.WithoutCancel(ctx), a.session, func(c *change) error {
+		r, err := c.active()
+		if err != nil {
+			return err
+		}
+		if r != nil {
+			return errBusy
+		}
+		c.s.PauseReason = reason
+		return c.move(session.CausePause, "")
+	})
+	if err == nil {
+		e.log.Info("session paused", "session_id", a.session, "reason", reason)
+		return nil
+	}
+	if thaw := m.box.Resume(context.WithoutCancel(ctx)); thaw != nil {
+		err = errors.Join(err, fmt.Errorf("thaw sandbox: %w", thaw))
+	}
+	return err
+}
+
+// pauseInTurn does a pending pause at the boundary that has come.
+func (e *Engine) pauseInTurn(sid id.Session) {
+	a := e.actor(sid)
+	a.post(func(ctx context.Context) {
+		s, err := e.store.SessionByID(ctx, sid)
+		if err != nil || s.State != session.Ready || s.PausePending == "" {
+			return // resumed or removed meanwhile
+		}
+		err = e.freeze(ctx, a, s.PausePending)
+		if err != nil && !errors.Is(err, errBusy) && ctx.Err() == nil {
+			e.log.Error("pause session at boundary", "session_id", sid, "error", err)
+		}
+	})
+}
+
+// Resume thaws a paused session; of a session that is not paused it takes back a
+// manual pause that is pending.
+func (e *Engine) Resume(ctx context.Context, team id.Team, ref string) error {
+	s, err := e.find(ctx, team, ref)
+	if err != nil {
+		return err
+	}
+	if s.State == session.Ready && s.PausePending == session.PauseManual {
+		if done, err := e.takeBackPause(ctx, s.ID); done || err != nil {
+			return err
+		}
+	}
+	a := e.actor(s.ID)
+	return a.do(ctx, func(ctx context.Context) error {
+		s, err := e.store.SessionByID(ctx, a.session)
+		if err != nil {
+			return err
+		}
+		if s.State != session.Paused {
+			return fault.New(fault.Conflict, "session %s is not paused", s.Name)
+		}
+		return e.thaw(ctx, a)
+	})
+}
+
+func (e *Engine) takeBackPause(ctx context.Context, sid id.Session) (done bool, err error) {
+	err = e.change(ctx, sid, func(c *change) error {
+		if c.s.State != session.Ready || c.s.PausePending != session.PauseManual {
+			return errNoChange
+		}
+		done = true
+		c.s.PausePending, c.dirty = "", true
+		return e.startNext(c)
+	})
+	return done, err
+}
+
+// thaw is the one way out of a pause.
+func (e *Engine) thaw(ctx context.Context, a *actor) error {
+	m := a.attached()
+	if m == nil {
+		return e.refuseState(ctx, a.session)
+	}
+	if err := m.box.Resume(ctx); err != nil {
+		return fault.Wrap(err, fault.Internal, "the session could not be resumed and stays paused; try again")
+	}
+	failpoint.Hit("resume.thawed")
+	m.touch()
+	err := e.change(context.WithoutCancel(ctx), a.session, func(c *change) error {
+		if err := c.move(session.CauseResume, ""); err != nil {
+			return err
+		}
+		return e.startNext(c)
+	})
+	if err == nil {
+		e.log.Info("session resumed", "session_id", a.session)
+	}
+	return err
+}
+
+// wake resumes a session if it is paused, for an input or a machine call.
+func (e *Engine) wake(ctx context.Context, s session.Session) error {
+	if s.State != session.Paused {
+		return nil
+	}
+	a := e.actor(s.ID)
+	return a.do(ctx, func(ctx context.Context) error {
+		s, err := e.store.SessionByID(ctx, a.session)
+		if err != nil || s.State != session.Paused {
+			return err // somebody else woke it, or the caller will see why not
+		}
+		return e.thaw(ctx, a)
+	})
+}
+
+// refuseState is the refusal of a verb that needs a machine, by a session that
+// has none.
+func (e *Engine) refuseState(ctx context.Context, sid id.Session) error {
+	s, err := e.store.SessionByID(ctx, sid)
+	if err != nil {
+		return err
+	}
+	if s.State == session.Ready {
+		return errSandboxLost
+	}
+	return fault.New(fault.Conflict, "%s", notReady(s))
+}

@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"paddock/internal/event"
+	"paddock/internal/fault"
+	"paddock/internal/guestapi"
+	"paddock/internal/id"
+	"paddock/internal/session"
+)
+
+// reporter is what a machine's guest sees of the engine. What it hands over is
+// untrusted: a report that makes no sense is dropped and noted, never believed.
+type reporter struct{ *machine }
+
+// Report stores a batch, with everything that follows from it, in one
+// transaction with the guest's cursor.
+func (m reporter) Report(ctx context.Context, batch guestapi.Batch) (guestapi.Ack, error) {
+	ack := guestapi.Ack{Epoch: batch.Epoch}
+	err := m.engine.change(ctx, m.session, func(c *change) error {
+		row, err := c.tx.Machine(ctx, m.session)
+		if err != nil {
+			return err
+		}
+		if batch.Epoch != row.Epoch {
+			return fault.New(fault.Conflict, "epoch is %d, not %d", row.Epoch, batch.Epoch)
+		}
+		for _, r := range batch.Reports {
+			if r.N <= row.Ack {
+				continue
+			}
+			if r.N != row.Ack+1 {
+				return fault.New(fault.Conflict, "report %d after %d", r.N, row.Ack)
+			}
+			row.Ack = r.N
+			if err := m.take(c, r); err != nil {
+				return fmt.Errorf("report %d: %w", r.N, err)
+			}
+		}
+		ack.N = row.Ack
+		return c.tx.SaveMachine(row)
+	})
+	if err != nil {
+		return guestapi.Ack{}, err
+	}
+	m.touch()
+	return ack, nil
+}
+
+// take applies one report. An error is the store's; nonsense is dropped.
+func (m reporter) take(c *change, r guestapi.Report) error {
+	if r.Type == guestapi.ReportEvent && r.Kind == event.RunLog && r.Run == "" {
+		m.record(c, id.Run{}, r)
+		return nil
+	}
+	run, err := m.activeRun(c, r)
+	if err != nil || run == nil {
+		return err
+	}
+	switch r.Type {
+	case guestapi.ReportEvent:
+		m.record(c, run.ID, r)
+		return nil
+	case guestapi.ReportAsk:
+		var q guestapi.Ask
+		if err := json.Unmarshal(r.Data, &q); err != nil || q.Key == "" {
+			m.drop(r, "ask cannot be read")
+			return nil
+		}
+		return m.engine.asked(c, run, q, r)
+	case guestapi.ReportEnd:
+		var end guestapi.End
+		if err := json.Unmarshal(r.Data, &end); err != nil {
+			end = guestapi.End{Outcome: guestapi.EndFailed, Code: event.Internal, Message: "the end of the turn cannot be read"}
+		}
+		return m.engine.turnEnded(c, m.machine, run, end)
+	default:
+		m.drop(r, "unknown type")
+		return nil
+	}
+}
+
+// activeRun gives the run a report speaks of, if that is the active one.
+func (m reporter) activeRun(c *change, r guestapi.Report) (*session.Run, error) {
+	run, err := c.active()
+	if err != nil {
+		return nil, err
+	}
+	if run == nil || run.ID.String() != r.Run {
+		m.drop(r, "its run is not the active one") // what trails a run that we ended
+		return nil, nil
+	}
+	return run, nil
+}
+
+func (m reporter) record(c *change, run id.Run, r guestapi.Report) {
+	if !slices.Contains(guestapi.GuestKinds, r.Kind) || !isObject(r.Data) {
+		m.drop(r, "not an event that a guest may report")
+		return
+	}
+	c.drafts = append(c.drafts, event.Draft{Run: run, Kind: r.Kind, Data: r.Data, SourceType: r.SourceType, SourceRaw: r.SourceRaw})
+}
+
+func isObject(b json.RawMessage) bool { return len(b) > 0 && b[0] == '{' && json.Valid(b) }
+
+func (m reporter) drop(r guestapi.Report, why string) {
+	m.engine.log.Debug("report dropped", "session_id", m.session, "n", r.N, "type", r.Type, "kind", r.Kind, "reason", why)
+}
+
+// turnEnded ends the active run as the guest reports it.
+func (e *Engine) turnEnded(c *change, m *machine, run *session.Run, end guestapi.End) error {
+	switch end.Outcome {
+	case guestapi.EndCompleted:
+		return e.completeRun(c, run, end)
+	case guestapi.EndCancelled:
+		return e.endRun(c, run, session.RunCancel, cancelledBy(m.cancelActor(run.ID)))
+	default:
+		if end.Code < event.ModelError || end.Code > event.Internal {
+			end.Code = event.Internal
+		}
+		if end.Message == "" {
+			end.Message = "the agent failed without saying why"
+		}
+		return e.failActive(c, run, event.Failed{Code: end.Code, Message: end.Message, Terminal: true})
+	}
+}

@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"paddock/internal/environment"
+	"paddock/internal/event"
+	"paddock/internal/failpoint"
+	"paddock/internal/fault"
+	"paddock/internal/id"
+	"paddock/internal/session"
+	"paddock/internal/store"
+)
+
+// CreateSession reserves a name and a slot and begins to make the sandbox. The
+// row is durable when it returns; the session is provisioning then.
+func (e *Engine) CreateSession(ctx context.Context, team id.Team, req CreateRequest) (View, []string, error) {
+	env, warnings, err := e.recipe(ctx, team, req)
+	if err != nil {
+		return View{}, nil, err
+	}
+	name := env.Spec.Name
+	if req.Name != "" {
+		name = req.Name
+	}
+	generated := name == ""
+	for {
+		if generated {
+			name = session.GenerateName(env.Spec.Agent)
+		} else if err := session.CheckName(name); err != nil {
+			return View{}, nil, fault.New(fault.BadRequest, "%s", err)
+		}
+		s, err := e.insert(ctx, team, name, env, req)
+		if generated && errors.Is(err, store.ErrNameInUse) {
+			continue
+		}
+		if err != nil {
+			return View{}, nil, e.createRefused(err, name)
+		}
+		return View{Session: s}, warnings, nil
+	}
+}
+
+// recipe reads the spec, or finds the environment, of a new session.
+func (e *Engine) recipe(ctx context.Context, team id.Team, req CreateRequest) (environment.Environment, []string, error) {
+	warnings := append([]string(nil), e.warnings...)
+	if !req.Environment.IsZero() {
+		env, err := e.store.Environment(ctx, req.Environment)
+		if err == nil && env.Team != team {
+			err = store.ErrNotFound
+		}
+		if err != nil {
+			return env, nil, absent(err, "there is no environment %s", req.Environment)
+		}
+		return env, warnings, nil
+	}
+	spec, notes, err := environment.Parse(req.Spec)
+	if err != nil {
+		return environment.Environment{}, nil, fault.New(fault.BadRequest, "%s", err)
+	}
+	for _, n := range notes {
+		warnings = append(warnings, n.String())
+	}
+	return environment.Environment{ID: id.New[id.Environment](), Team: team, Source: string(req.Spec), Spec: spec}, warnings, nil
+}
+
+func (e *Engine) insert(ctx context.Context, team id.Team, name string, env environment.Environment, req CreateRequest) (session.Session, error) {
+	now := e.now()
+	s := session.Session{
+		ID: id.New[id.Session](), Team: team, Name: name, Environment: env.ID, Adapter: env.Spec.Agent,
+		State: session.Provisioning, IdleTimeout: env.Spec.IdleTimeout, KeepWarm: env.Spec.KeepWarm,
+		ResumeOnTopoff: req.ResumeOnTopoff, OpenAISession: req.OpenAISession,
+		CreatedAt: now, LastEventAt: now, ActiveAt: now, Deadline: now.Add(bootDeadline), Memory: "kept",
+	}
+	var last int64
+	err := e.store.Update(ctx, func(tx store.Tx) error {
+		if req.Environment.IsZero() {
+			env.Name, env.CreatedAt = name, now
+			if err := tx.SaveEnvironment(env); err != nil {
+				return err
+			}
+		}
+		if err := tx.CreateSession(s, e.limit); err != nil {
+			return err
+		}
+		events, err := tx.Append(s.ID, now, event.NewDraft(id.Run{}, event.SessionUpdated, event.SessionState{Status: s.State.Wire()}))
+		if err == nil {
+			last = events[0].Seq
+		}
+		return err
+	})
+	if err != nil {
+		return s, err
+	}
+	failpoint.Hit("create.stored")
+	s.LastSeq = last
+	e.hub.publish(s.ID, last, false)
+	e.log.Info("session created", "session_id", s.ID, "name", s.Name, "adapter", s.Adapter)
+	a := e.actor(s.ID)
+	a.post(func(ctx context.Context) { e.boot(ctx, a) })
+	return s, nil
+}
+
+func (e *Engine) createRefused(err error, name string) error {
+	switch {
+	case errors.Is(err, store.ErrNameInUse):
+		return fault.New(fault.Conflict, "name %q is in use by another session; choose another one or remove that session", name)
+	case errors.Is(err, store.ErrNoSlot):
+		return fault.New(fault.Conflict, "team is at the limit of %d active sessions", e.limit)
+	}
+	return fmt.Errorf("store session: %w", err)
+}
+
+// Session finds a session by id or name.
+func (e *Engine) Session(ctx context.Context, team id.Team, ref string) (View, error) {
+	s, err := e.find(ctx, team, ref)
+	if err != nil {
+		return View{}, err
+	}
+	return e.view(ctx, s)
+}
+
+func (e *Engine) view(ctx context.Context, s session.Session) (View, error) {
+	r, err := activeRun(ctx, e.store, s.ID)
+	if err != nil {
+		return View{}, fmt.Errorf("read active run: %w", err)
+	}
+	return View{Session: s, Run: r}, nil
+}
+
+// listed are the states that a list shows when none is asked for.
+var listed = []session.State{session.Provisioning, session.Ready, session.Paused, session.Updating, session.Destroying}
+
+// Sessions lists a team's sessions, newest first, and gives the token of the
+// next page, empty at the end.
+func (e *Engine) Sessions(ctx context.Context, team id.Team, req ListRequest) ([]View, string, error) {
+	filter := store.SessionFilter{Team: team, States: req.States, Name: req.Name, Search: req.Search}
+	if len(req.States) == 0 && !req.All {
+		filter.States = listed
+	}
+	size := pageSize(req.PageSize)
+	filter.Limit = size + 1
+	if req.PageToken != "" {
+		before, err := id.Parse[id.Session](req.PageToken)
+		if err != nil {
+			return nil, "", badPageToken(req.PageToken)
+		}
+		filter.Before = before
+	}
+	if !req.Parent.IsZero() {
+		return []View{}, "", nil // no session of this build has a parent
+	}
+	found, err := e.store.Sessions(ctx, filter)
+	if err != nil {
+		return nil, "", fmt.Errorf("list sessions: %w", err)
+	}
+	next := ""
+	if len(found) > size {
+		found = found[:size]
+		next = found[size-1].ID.String()
+	}
+	views := make([]View, len(found))
+	for i, s := range found {
+		if views[i], err = e.view(ctx, s); err != nil {
+			return nil, "", err
+		}
+	}
+	return views, next, nil
+}
+
+// SetResumeOnTopoff gives or takes the consent to resume by itself after a
+// top-up.
+func (e *Engine) SetResumeOnTopoff(ctx context.Context, team id.Team, ref string, on bool) (View, error) {
+	s, err := e.find(ctx, team, ref)
+	if err != nil {
+		return View{}, err
+	}
+	err = e.change(ctx, s.ID, func(c *change) error {
+		if st := c.s.State; st == session.Destroying || st == session.Destroyed || st == session.Failed {
+			return fault.New(fault.Conflict, "%s", notNow(c.s))
+		}
+		if c.s.ResumeOnTopoff == on {
+			return errNoChange
+		}
+		c.s.ResumeOnTopoff, c.dirty = on, true
+		return nil
+	})
+	if err != nil {
+		return View{}, err
+	}
+	return e.Session(ctx, team, s.ID.String())
+}
+
+// find gives the session that ref, an id or a name, means in the team.
+func (e *Engine) find(ctx context.Context, team id.Team, ref string) (session.Session, error) {
+	s, err := e.store.Session(ctx, team, ref)
+	if err != nil {
+		return s, absent(err, "there is no session %s", ref)
+	}
+	return s, nil
+}
+
+// absent makes NotFound of the store's word for it.
+func absent(err error, format string, args ...any) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return fault.New(fault.NotFound, format, args...)
+	}
+	return fmt.Errorf("read store: %w", err)
+}
+
+const (
+	defaultPage = 50
+	maxPage     = 200
+)
+
+// pageSize clamps what a caller asked for.
+func pageSize(asked int) int {
+	if asked <= 0 {
+		return defaultPage
+	}
+	return min(asked, maxPage)
+}
+
+func badPageToken(token string) error {
+	return fault.New(fault.BadRequest, "page_token %q is not one that this server gave", token)
+}

@@ -1,0 +1,303 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"paddock/internal/event"
+	"paddock/internal/guestapi"
+	"paddock/internal/id"
+	"paddock/internal/sandbox"
+)
+
+// stubDriver stands in for a sandbox driver where the real one cannot run: under
+// the race detector, which needs cgo. Its machines are a socket and a stubGuest
+// in this process. The real driver is tested in its own package and in e2e.
+type stubDriver struct {
+	dir string
+
+	mu       sync.Mutex
+	machines map[string]*stubMachine
+	fail     error // of the next Start
+}
+
+func newStubDriver(t *testing.T) *stubDriver {
+	d := &stubDriver{dir: t.TempDir(), machines: map[string]*stubMachine{}}
+	t.Cleanup(func() {
+		for _, m := range d.machines {
+			m.end("test over")
+		}
+	})
+	return d
+}
+
+func (d *stubDriver) Name() string { return "stub" }
+
+func (d *stubDriver) Capabilities() sandbox.Capabilities {
+	return sandbox.Capabilities{Isolation: "stub", Pause: true}
+}
+
+func (d *stubDriver) Plan(spec sandbox.Spec) (sandbox.Handle, error) {
+	return sandbox.Handle{Version: 1, Driver: "stub", ID: spec.ID}, nil
+}
+
+func (d *stubDriver) Start(_ context.Context, h sandbox.Handle, _ sandbox.Spec) (sandbox.Machine, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.fail; err != nil {
+		d.fail = nil
+		return nil, err
+	}
+	m := &stubMachine{handle: h, socket: filepath.Join(d.dir, h.ID[len(h.ID)-8:]), done: make(chan struct{})}
+	if err := m.listen(); err != nil {
+		return nil, err
+	}
+	d.machines[h.ID] = m
+	m.guest = newStubGuest(m)
+	return m, nil
+}
+
+func (d *stubDriver) Recover(_ context.Context, h sandbox.Handle) (sandbox.Machine, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := d.machines[h.ID]
+	if m == nil {
+		return nil, sandbox.ErrGone
+	}
+	return m, m.listen()
+}
+
+func (d *stubDriver) Destroy(_ context.Context, h sandbox.Handle) error {
+	d.mu.Lock()
+	m := d.machines[h.ID]
+	delete(d.machines, h.ID)
+	d.mu.Unlock()
+	if m != nil {
+		m.end("destroyed")
+	}
+	return nil
+}
+
+func (d *stubDriver) Leftovers(context.Context) ([]sandbox.Handle, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []sandbox.Handle
+	for _, m := range d.machines {
+		all = append(all, m.handle)
+	}
+	return all, nil
+}
+
+// only gives the one machine there is.
+func (d *stubDriver) only(t *testing.T) *stubMachine {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.machines) != 1 {
+		t.Fatalf("there are %d machines", len(d.machines))
+	}
+	for _, m := range d.machines {
+		return m
+	}
+	return nil
+}
+
+type stubMachine struct {
+	handle sandbox.Handle
+	socket string
+	guest  *stubGuest
+	done   chan struct{}
+	once   sync.Once
+	exit   sandbox.Exit
+
+	mu       sync.Mutex
+	listener net.Listener
+	paused   bool
+	pauses   int
+}
+
+func (m *stubMachine) listen() error {
+	l, err := net.Listen("unix", m.socket)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.listener = l
+	return err
+}
+
+func (m *stubMachine) end(why string) {
+	m.once.Do(func() {
+		m.exit = sandbox.Exit{Reason: why}
+		close(m.done)
+		m.guest.stop()
+		_ = m.Close()
+	})
+}
+
+func (m *stubMachine) Handle() sandbox.Handle { return m.handle }
+func (m *stubMachine) Control() net.Listener {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.listener
+}
+func (m *stubMachine) Secret() string { return "secret of " + m.handle.ID }
+func (m *stubMachine) set(paused bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.paused = paused
+	m.pauses++
+	return nil
+}
+func (m *stubMachine) Pause(context.Context) error  { return m.set(true) }
+func (m *stubMachine) Resume(context.Context) error { return m.set(false) }
+func (m *stubMachine) Paused() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.paused
+}
+func (m *stubMachine) Stats(context.Context) (sandbox.Stats, error) { return sandbox.Stats{}, nil }
+func (m *stubMachine) Done() <-chan struct{}                        { return m.done }
+func (m *stubMachine) Exit() sandbox.Exit                           { return m.exit }
+func (m *stubMachine) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.listener.Close()
+}
+
+// stubGuest speaks the real guest protocol and does what the test says: prompts
+// and answers are handed to the test, which reports as it likes.
+type stubGuest struct {
+	machine *stubMachine
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+	prompts chan id.Run
+	answers chan guestapi.Answer
+	cancels chan id.Run
+
+	mu    sync.Mutex
+	seen  map[id.Run]bool
+	up    *guestapi.Uplink
+	epoch int64
+	n     int64
+}
+
+func newStubGuest(m *stubMachine) *stubGuest {
+	ctx, cancel := context.WithCancel(context.Background())
+	g := &stubGuest{machine: m, cancel: cancel, seen: map[id.Run]bool{},
+		prompts: make(chan id.Run, 100), answers: make(chan guestapi.Answer, 100), cancels: make(chan id.Run, 100)}
+	g.wg.Go(func() { g.keepDialling(ctx) })
+	return g
+}
+
+func (g *stubGuest) stop() { g.cancel(); g.wg.Wait() }
+
+func (g *stubGuest) keepDialling(ctx context.Context) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		if conn, err := net.Dial("unix", g.machine.socket); err == nil {
+			g.mu.Lock()
+			hello := guestapi.Hello{Version: guestapi.Version, Oldest: guestapi.OldestVersion, Secret: g.machine.Secret(), Epoch: g.epoch}
+			g.mu.Unlock()
+			if up, err := guestapi.Dial(ctx, conn, hello, g); err == nil {
+				g.mu.Lock()
+				g.up, g.epoch, g.n = up, up.Welcome().Epoch, up.Welcome().Ack
+				g.mu.Unlock()
+				select {
+				case <-up.Done():
+				case <-ctx.Done():
+					_ = up.Close()
+				}
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// report hands one report over, again and again until it is acknowledged.
+func (g *stubGuest) report(t *testing.T, run id.Run, kind guestapi.ReportType, of event.Kind, data any) {
+	t.Helper()
+	b, err := json.Marshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a report is acknowledged", func() bool {
+		g.mu.Lock()
+		up, epoch, n := g.up, g.epoch, g.n+1
+		g.mu.Unlock()
+		if up == nil {
+			return false
+		}
+		ack, err := up.Report(context.Background(), guestapi.Batch{Epoch: epoch, Reports: []guestapi.Report{{N: n, Run: run.String(), Type: kind, Kind: of, Data: b}}})
+		if err != nil || ack.N != n {
+			return false
+		}
+		g.mu.Lock()
+		g.n = n
+		g.mu.Unlock()
+		return true
+	})
+}
+
+func (g *stubGuest) say(t *testing.T, run id.Run, text string) {
+	t.Helper()
+	g.report(t, run, guestapi.ReportEvent, event.TokenDelta, event.Delta{Text: text})
+}
+
+func (g *stubGuest) endTurn(t *testing.T, run id.Run, end guestapi.End) {
+	t.Helper()
+	g.report(t, run, guestapi.ReportEnd, "", end)
+}
+
+func (g *stubGuest) Configure(context.Context, guestapi.Config) error { return nil }
+
+func (g *stubGuest) Prompt(_ context.Context, run id.Run, _ guestapi.Prompt) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.seen[run] {
+		g.seen[run] = true
+		g.prompts <- run
+	}
+	return nil
+}
+
+func (g *stubGuest) Cancel(_ context.Context, run id.Run) (guestapi.CancelOutcome, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.cancels <- run
+	if !g.seen[run] {
+		return guestapi.CancelNoTurn, nil
+	}
+	return guestapi.CancelAcked, nil
+}
+
+func (g *stubGuest) Answer(_ context.Context, _ string, a guestapi.Answer) error {
+	g.answers <- a
+	return nil
+}
+
+var errNoExec = errors.New("the stub runs no programs")
+
+func (g *stubGuest) StartExec(context.Context, id.Exec, guestapi.ExecRequest, time.Duration) (guestapi.ExecProgress, error) {
+	return guestapi.ExecProgress{}, errNoExec
+}
+func (g *stubGuest) PollExec(context.Context, id.Exec, int64, int64, time.Duration) (guestapi.ExecProgress, error) {
+	return guestapi.ExecProgress{}, errNoExec
+}
+func (g *stubGuest) EndExec(context.Context, id.Exec) error { return nil }
+func (g *stubGuest) ListFiles(context.Context, string) ([]guestapi.File, error) {
+	return nil, errNoExec
+}
+func (g *stubGuest) ReadFile(context.Context, string, int64, int64) (guestapi.File, io.ReadCloser, error) {
+	return guestapi.File{}, nil, errNoExec
+}
+func (g *stubGuest) Drain(context.Context) error { return nil }

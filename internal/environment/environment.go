@@ -1,0 +1,46 @@
+// Package environment holds the recipe from which sessions are made: the YAML
+// spec, read strictly, with its defaults, faults and warnings. It is pure.
+package environment
+
+import (
+	"time"
+
+	"paddock/internal/id"
+)
+
+// Environment is an immutable recipe.
+type Environment struct {
+	ID        id.Environment
+	Team      id.Team
+	Name      string
+	Source    string // the YAML (or JSON) text it was made from
+	Spec      Spec
+	CreatedAt time.Time
+}
+
+// Spec is a recipe, defaults filled in.
+type Spec struct {
+	Name        string            `json:"name,omitempty"`    // of the session; empty: generated
+	Agent       string            `json:"agent"`             // demo, none, custom
+	Command     []string          `json:"command,omitempty"` // with agent: custom
+	Size        string            `json:"size"`              // slug of Sizes
+	IdleTimeout time.Duration     `json:"idle_timeout_ns"`   // 1 min – 24 h
+	KeepWarm    bool              `json:"keep_warm,omitempty"`
+	Env         map[string]string `json:"env,omitempty"`
+	Template    string            `json:"template"`
+	Permissions Permissions       `json:"permissions"`
+	MaxRunTime  time.Duration     `json:"max_run_time_ns"` // 1 s – 24 h
+}
+
+// Permissions says what the agent may do.
+type Permissions struct {
+	Default string `json:"default"` // allow, deny, ask
+}
+
+// Size is one class of machine that a spec may name.
+type Size struct {
+	Slug     string
+	VCPUs    int
+	MemoryMB int
+	Pids     int // processes inside
+}

@@ -1,0 +1,26 @@
+package environment
+
+import "strings"
+
+// later says of keys that people will try, and that are not served yet, that
+// they come. Naming them keeps anybody from believing that, say, a policy is
+// enforced when it is not read.
+var later = laterKeys()
+
+func laterKeys() map[string]string {
+	messages := map[string]string{}
+	add := func(prefix, keys, message string) {
+		for key := range strings.FieldsSeq(keys) {
+			messages[prefix+key] = message
+		}
+	}
+	add("", `tools secrets sandbox egress network policy mcp mcp_servers repo repos repo_hint repository repositories
+		setup image run_as checkpoint_runs approvals triggers webhooks workspace workspace_id skills model models prompt
+		system_prompt instructions runtime adapter openai region resources resume_on_topoff files ports volumes hooks
+		idle_timeout_seconds budget credentials description labels version`, "is not supported yet")
+	add("", "apiVersion kind metadata spec",
+		"the form with apiVersion, kind, metadata and spec is not supported yet; write the keys at the top, such as agent: demo")
+	add("permissions.", "rules filesystem network tools egress enforcement", "is not supported yet; only permissions.default is")
+	add("permissions.", "defaultAction", "is not supported yet; write default")
+	return messages
+}

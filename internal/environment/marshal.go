@@ -1,0 +1,31 @@
+package environment
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Marshal writes a spec as YAML with every default spelled out. Parse reads it
+// back as it was.
+func Marshal(s Spec) ([]byte, error) {
+	text, err := yaml.Marshal(struct {
+		Name        string            `yaml:"name,omitempty"`
+		Agent       string            `yaml:"agent"`
+		Command     []string          `yaml:"command,omitempty"`
+		Size        string            `yaml:"size"`
+		IdleTimeout string            `yaml:"idle_timeout"`
+		KeepWarm    bool              `yaml:"keep_warm"`
+		Env         map[string]string `yaml:"env,omitempty"`
+		Template    string            `yaml:"template"`
+		Permissions map[string]string `yaml:"permissions"`
+		MaxRunTime  string            `yaml:"max_run_time"`
+	}{
+		s.Name, s.Agent, s.Command, s.Size, short(s.IdleTimeout), s.KeepWarm, s.Env, s.Template,
+		map[string]string{"default": s.Permissions.Default}, short(s.MaxRunTime),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write spec: %w", err)
+	}
+	return text, nil
+}

@@ -1,0 +1,176 @@
+package environment
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// The values of a spec that leaves a key out, and the bounds of durations.
+const (
+	DefaultSize        = "small"
+	DefaultTemplate    = "host"
+	DefaultPermission  = "ask"
+	DefaultIdleTimeout = 15 * time.Minute
+	DefaultMaxRunTime  = 2 * time.Hour
+
+	minIdleTimeout, maxIdleTimeout = time.Minute, 24 * time.Hour
+	minRunTime, maxRunTime         = time.Second, 24 * time.Hour
+)
+
+// The words that a spec may use.
+var (
+	agents      = []string{"demo", "none", "custom"}
+	permissions = []string{"allow", "ask", "deny"}
+	templates   = []string{"host"}
+	laterAgents = strings.Fields("claude claude-code codex codex-cli codex-agentapi openai-codex opencode cursor cursor-cli gemini hermes copilot")
+)
+
+// Parse reads a spec, YAML or JSON, strictly: a key that is unknown, comes
+// later, stands twice or has a value of the wrong kind is a fault, never
+// ignored. All faults come at once, as a *Faults. The name's grammar is that of
+// sessions and is checked where a session gets it.
+func Parse(text []byte) (Spec, []Warning, error) {
+	root, fault := load(text)
+	if fault != nil {
+		return Spec{}, nil, newFaults([]Fault{*fault})
+	}
+	p := parser{at: map[string]value{}, spec: defaults()}
+	p.structure(root, "")
+	p.fields(value{node: root}, specFields, "agent: demo")
+	if root.Kind == yaml.MappingNode {
+		p.whole()
+	}
+	if err := newFaults(p.faults); err != nil {
+		return Spec{}, nil, err
+	}
+	return p.spec, p.warnings, nil
+}
+
+func defaults() Spec {
+	return Spec{
+		Size: DefaultSize, IdleTimeout: DefaultIdleTimeout, Template: DefaultTemplate,
+		Permissions: Permissions{Default: DefaultPermission}, MaxRunTime: DefaultMaxRunTime,
+	}
+}
+
+// parser fills a spec from the keys of a text.
+type parser struct {
+	reader
+	spec Spec
+	at   map[string]value // what the text sets, by path
+}
+
+// fields are the keys of a mapping and what each does.
+type fields map[string]func(p *parser, v value)
+
+var specFields = fields{
+	"name":         (*parser).name,
+	"agent":        (*parser).agent,
+	"command":      (*parser).command,
+	"size":         func(p *parser, v value) { p.spec.Size, _ = p.choice(v, sizeSlugs()) },
+	"idle_timeout": func(p *parser, v value) { p.spec.IdleTimeout = p.duration(v, minIdleTimeout, maxIdleTimeout) },
+	"keep_warm":    func(p *parser, v value) { p.spec.KeepWarm = p.truth(v) },
+	"env":          (*parser).env,
+	"template":     func(p *parser, v value) { p.spec.Template, _ = p.choice(v, templates) },
+	"permissions":  func(p *parser, v value) { p.fields(v, permissionFields, "default: ask") },
+	"max_run_time": func(p *parser, v value) { p.spec.MaxRunTime = p.duration(v, minRunTime, maxRunTime) },
+}
+
+var permissionFields = fields{
+	"default": func(p *parser, v value) { p.spec.Permissions.Default, _ = p.choice(v, permissions) },
+}
+
+// fields reads a mapping of which only some keys are known.
+func (p *parser) fields(v value, known fields, example string) {
+	p.mapping(v, example, func(v value) {
+		if read, ok := known[v.key.Value]; ok {
+			p.at[v.path] = v
+			read(p, v)
+		} else if message, ok := later[v.path]; ok {
+			p.fault(v.key, v.path, "%s", message)
+		} else if len(p.faults) < maxFaults {
+			p.fault(v.key, v.path, "unknown key%s", suggest(v.key.Value, slices.Sorted(maps.Keys(known))))
+		} else {
+			p.fault(v.key, v.path, "unknown key") // only counted
+		}
+	})
+}
+
+func (p *parser) name(v value) {
+	name, ok := p.text(v, "a text such as my-session")
+	if ok && name == "" {
+		p.fault(v.node, v.path, "is empty; leave it out to get a generated one")
+	}
+	p.spec.Name = name
+}
+
+func (p *parser) agent(v value) {
+	if v.node.Kind == yaml.ScalarNode && slices.Contains(laterAgents, v.node.Value) {
+		p.fault(v.node, v.path, "%s is not supported yet; an agent that speaks ACP runs as agent: custom with its command", v.node.Value)
+		return
+	}
+	p.spec.Agent, _ = p.choice(v, agents)
+}
+
+func (p *parser) command(v value) {
+	const example = "[my-agent, --acp]"
+	p.spec.Command = p.texts(v, example)
+	if v.node.Kind == yaml.SequenceNode && (len(v.node.Content) == 0 || v.node.Content[0].Value == "") {
+		p.fault(v.node, v.path, "names no program; write a list such as %s", example)
+	}
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// maxVariable is the longest NAME=value that Linux starts a program with
+// (MAX_ARG_STRLEN, 32 pages, less the closing NUL).
+const maxVariable = 32*4096 - 1
+
+func (p *parser) env(v value) {
+	p.mapping(v, "PORT: 8080", func(v value) {
+		name := v.key.Value
+		switch text, ok := p.text(v, `a text; for an empty one write ""`); {
+		case !variableName.MatchString(name):
+			p.fault(v.key, v.path, "a variable's name has letters, digits and _ and does not begin with a digit")
+		case strings.HasPrefix(strings.ToUpper(name), "PADDOCK_"):
+			p.fault(v.key, v.path, "names that begin with PADDOCK_ are reserved")
+		case ok && len(name)+1+len(text) > maxVariable:
+			p.fault(v.node, v.path, "has %d bytes, more than the %d that a variable can have", len(text), maxVariable-1-len(name))
+		case ok:
+			if p.spec.Env == nil {
+				p.spec.Env = map[string]string{}
+			}
+			p.spec.Env[name] = text
+		}
+	})
+}
+
+// whole checks what no key says alone.
+func (p *parser) whole() {
+	agent, hasAgent := p.at["agent"]
+	command, hasCommand := p.at["command"]
+	switch {
+	case !hasAgent:
+		p.faults = append(p.faults, Fault{Path: "agent", Message: "is missing; write agent: demo, none or custom"})
+	case p.spec.Agent == "custom" && !hasCommand:
+		p.fault(agent.node, "command", "is missing; agent: custom wants the program to run, such as command: [my-agent, --acp]")
+	case p.spec.Agent != "" && p.spec.Agent != "custom" && hasCommand:
+		p.fault(command.key, command.path, "only agent: custom takes a command; agent is %s", p.spec.Agent)
+	}
+	p.warn("idle_timeout", p.spec.KeepWarm, "has no effect with keep_warm: the session is never paused for being idle")
+	for _, path := range []string{"permissions.default", "max_run_time"} {
+		p.warn(path, p.spec.Agent == "none", "has no effect with agent: none, which runs nothing")
+	}
+}
+
+// warn warns about a key that is set although it does nothing.
+func (p *parser) warn(path string, useless bool, message string) {
+	if v, set := p.at[path]; set && useless {
+		p.warnings = append(p.warnings, Warning{Line: v.key.Line, Path: path, Message: message})
+	}
+}

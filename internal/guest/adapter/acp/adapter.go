@@ -1,0 +1,265 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"paddock/internal/event"
+	"paddock/internal/guest"
+	"paddock/internal/guestapi"
+)
+
+// startTimeout is how long an agent may take until it has a session. The
+// slowest known takes 13 s in a sandbox.
+const startTimeout = 2 * time.Minute
+
+// adapter drives one agent; it implements guest.Adapter.
+type adapter struct {
+	agent    guestapi.Agent
+	dir      string
+	services guest.Services
+	life     context.Context // ends with Close
+	stop     context.CancelFunc
+	work     sync.WaitGroup
+
+	mu      sync.Mutex
+	attempt *attempt // the newest; nil before the first
+	session string   // the agent's own id of the conversation; "" before the first
+	turn    *turn    // the one being played
+	spent   int64    // cost of the conversation so far, in micro-dollars
+	quiet   stderrBudget
+}
+
+// attempt is one try to bring the agent up.
+type attempt struct {
+	done    chan struct{}
+	process *process // valid once done is closed, nil with err
+	err     error
+}
+
+var _ guest.NewAdapter = New
+
+// New makes an adapter for an ACP agent; it is a guest.NewAdapter.
+func New(agent guestapi.Agent, services guest.Services) guest.Adapter {
+	life, stop := context.WithCancel(context.Background())
+	a := &adapter{agent: agent, dir: agent.Dir, services: services, life: life, stop: stop}
+	if a.dir == "" {
+		a.dir = guestapi.Workspace
+	}
+	return a
+}
+
+// Start is part of guest.Adapter.
+func (a *adapter) Start() { a.bringUp() }
+
+// bringUp gives the attempt that leads to a running agent: the newest one,
+// unless that failed or its agent has ended since.
+func (a *adapter) bringUp() *attempt {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if t := a.attempt; t != nil && t.hopeful() {
+		return t
+	}
+	t, session := &attempt{done: make(chan struct{})}, a.session
+	a.attempt = t
+	if err := a.life.Err(); err != nil {
+		t.err = errors.New("the machine is shutting down")
+		close(t.done)
+		return t
+	}
+	a.work.Go(func() {
+		defer close(t.done)
+		t.process, t.err = a.open(session)
+	})
+	return t
+}
+
+// hopeful says whether the attempt still goes on or has a living agent.
+func (t *attempt) hopeful() bool {
+	select {
+	case <-t.done:
+	default:
+		return true
+	}
+	if t.err != nil {
+		return false
+	}
+	select {
+	case <-t.process.gone:
+		return false
+	case <-t.process.proc.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// open starts the agent and gives it its conversation. The error is a sentence
+// for people; nothing runs then.
+func (a *adapter) open(session string) (_ *process, err error) {
+	ctx, cancel := context.WithTimeoutCause(a.life, startTimeout, fmt.Errorf("agent was not ready within %v", startTimeout))
+	defer cancel()
+	p, err := startProcess(a.services, a.agent.Argv, a.dir, a)
+	if err != nil {
+		return nil, fmt.Errorf("agent did not start: %w", err)
+	}
+	a.work.Go(func() {
+		select {
+		case <-a.life.Done():
+			p.proc.KillGroup()
+		case <-p.gone:
+		}
+		p.work.Wait()
+	})
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	if err := p.initialize(ctx); err != nil {
+		return nil, startError(err)
+	}
+	if p.session, err = a.openSession(ctx, p, session); err != nil {
+		return nil, startError(err)
+	}
+	a.mu.Lock()
+	a.session = p.session
+	a.mu.Unlock()
+	return p, nil
+}
+
+// startError says how far the agent came. An error of the agent keeps its place
+// in the chain: it may be one of the model.
+func startError(err error) error {
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return fmt.Errorf("agent did not start: %w", err)
+	}
+	return err
+}
+
+func (p *process) initialize(ctx context.Context) error {
+	params := initializeParams{ProtocolVersion: protocolVersion, Info: clientInfo{Name: "paddock", Title: "Paddock", Version: "1"}}
+	if err := p.call(ctx, "initialize", params, &p.capabilities); err != nil {
+		return err
+	}
+	if v := p.capabilities.ProtocolVersion; v != protocolVersion {
+		return fmt.Errorf("agent speaks version %d of the Agent Client Protocol; Paddock speaks %d", v, protocolVersion)
+	}
+	return nil
+}
+
+// openSession continues the conversation where the agent can, and otherwise
+// begins a new one and says so.
+func (a *adapter) openSession(ctx context.Context, p *process, session string) (string, error) {
+	params := sessionParams{SessionID: session, Cwd: a.dir, MCPServers: []any{}}
+	if session != "" {
+		err := p.reopen(ctx, params)
+		if err == nil {
+			return session, nil
+		}
+		if p.ended() || ctx.Err() != nil {
+			return "", err
+		}
+		a.log(event.Log{Level: "warn", Message: "the agent was restarted and could not restore the conversation: " + err.Error()}, guest.Source{})
+		params.SessionID = ""
+	}
+	var result sessionResult
+	if err := p.call(ctx, "session/new", params, &result); err != nil {
+		return "", err
+	}
+	if result.SessionID == "" {
+		return "", errors.New("agent opened a session without an id")
+	}
+	return result.SessionID, nil
+}
+
+// reopen continues a conversation: resume does only that, load also tells the
+// whole past again, which is not news. Agents do not agree on what an unknown id
+// gives, so any error means that it cannot be continued this way.
+func (p *process) reopen(ctx context.Context, params sessionParams) error {
+	err := errors.New("the agent keeps no conversations")
+	if p.capabilities.Capabilities.Session.Resume != nil {
+		if err = p.call(ctx, "session/resume", params, nil); err == nil {
+			return nil
+		}
+	}
+	if p.capabilities.Capabilities.LoadSession {
+		p.setReplaying(true)
+		err = p.call(ctx, "session/load", params, nil)
+		p.setReplaying(false)
+	}
+	return err
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// running gives the agent that is up, or nil.
+func (a *adapter) running() *process {
+	a.mu.Lock()
+	t := a.attempt
+	a.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	select {
+	case <-t.done:
+		return t.process
+	default:
+		return nil
+	}
+}
+
+// Kill is part of guest.Adapter.
+func (a *adapter) Kill() {
+	if p := a.running(); p != nil {
+		p.proc.KillGroup()
+	}
+}
+
+// Close is part of guest.Adapter.
+func (a *adapter) Close() {
+	a.stop()
+	a.work.Wait()
+}
+
+// log reports an entry of the running turn, or of none.
+func (a *adapter) log(l event.Log, source guest.Source) {
+	a.mu.Lock()
+	t := a.turn
+	a.mu.Unlock()
+	if t != nil {
+		t.sink.Log(l, source)
+		return
+	}
+	a.services.Log(l, source)
+}
+
+// asObject decodes a JSON object, or gives nil for anything else.
+func asObject(raw json.RawMessage) map[string]json.RawMessage {
+	var o map[string]json.RawMessage
+	if json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	return o
+}
+
+// asString decodes a JSON string, or gives "".
+func asString(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}

@@ -1,0 +1,177 @@
+package acp
+
+import (
+	"encoding/json"
+	"path"
+	"strings"
+
+	"paddock/internal/event"
+	"paddock/internal/guest"
+	"paddock/internal/guestapi"
+)
+
+// ask is a request of the agent that waits for a person.
+type ask struct {
+	id       json.RawMessage // of the request
+	options  []permissionOption
+	question bool
+}
+
+// open registers an ask before it is reported; false when the turn is being
+// cancelled and nobody will answer.
+func (t *turn) open(key string, q ask) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cancelled || t.process == nil {
+		return false
+	}
+	t.asks[key] = q
+	return true
+}
+
+// permission translates session/request_permission.
+func (a *adapter) permission(p *process, t *turn, f frame) {
+	var params permissionParams
+	if err := json.Unmarshal(f.Params, &params); err != nil {
+		p.refuse(f, codeInvalidParams, "invalid params: "+err.Error())
+		return
+	}
+	q := ask{id: f.ID, options: params.Options}
+	if t == nil || params.ToolCall.ToolCallID == "" {
+		p.settle(q, guestapi.Answer{Decision: guestapi.Cancel})
+		return
+	}
+	source := guest.Source{Type: f.Method, Raw: f.raw}
+	tool := t.say.asked(params.ToolCall, source)
+	key := t.sink.NewKey()
+	if !t.open(key, q) {
+		p.settle(q, guestapi.Answer{Decision: guestapi.Cancel})
+		return
+	}
+	action, details := describe(tool, a.dir)
+	t.sink.Ask(guestapi.Ask{Key: key, ToolCallID: tool.id, Action: action, Details: details, Payload: f.Params}, source)
+}
+
+// describe says what a tool call wants to do, in the words of the public
+// protocol where it has any.
+func describe(t *tool, workspace string) (event.Action, event.AskDetails) {
+	d := event.AskDetails{Tool: t.label(), Title: t.title}
+	switch t.kind {
+	case "execute":
+		d.Command = t.command()
+		return event.ActionBash, d
+	case "edit", "delete", "move":
+		d.Path = t.path()
+		if d.Path != "" && !below(workspace, d.Path) {
+			return event.ActionWriteOutside, d
+		}
+	default:
+		d.Path = t.path()
+	}
+	return event.ActionUnspecified, d
+}
+
+// below says whether a path, relative ones to the workspace, lies in it as far
+// as its text goes.
+func below(workspace, name string) bool {
+	if !path.IsAbs(name) {
+		name = path.Join(workspace, name)
+	}
+	name = path.Clean(name)
+	return name == workspace || strings.HasPrefix(name, strings.TrimSuffix(workspace, "/")+"/")
+}
+
+// elicitation translates elicitation/create. Of its modes we have declared form
+// only; an agent that sends a person to an address is told no.
+func (a *adapter) elicitation(p *process, t *turn, f frame) {
+	var params elicitationParams
+	if err := json.Unmarshal(f.Params, &params); err != nil {
+		p.refuse(f, codeInvalidParams, "invalid params: "+err.Error())
+		return
+	}
+	q := ask{id: f.ID, question: true}
+	if params.Mode != "" && params.Mode != "form" {
+		p.settle(q, guestapi.Answer{Decision: guestapi.Deny})
+		return
+	}
+	if t == nil {
+		p.settle(q, guestapi.Answer{Decision: guestapi.Cancel})
+		return
+	}
+	key := t.sink.NewKey()
+	if !t.open(key, q) {
+		p.settle(q, guestapi.Answer{Decision: guestapi.Cancel})
+		return
+	}
+	t.sink.Ask(guestapi.Ask{
+		Key: key, Action: event.ActionUnspecified, Payload: f.Params,
+		Details: event.AskDetails{Tool: "question", Question: params.Message, Schema: params.Schema},
+	}, guest.Source{Type: f.Method, Raw: f.raw})
+}
+
+// Answer is part of guest.Adapter.
+func (a *adapter) Answer(key string, answer guestapi.Answer) {
+	a.mu.Lock()
+	t := a.turn
+	a.mu.Unlock()
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	q, waits := t.asks[key]
+	delete(t.asks, key)
+	p := t.process
+	t.mu.Unlock()
+	if waits {
+		p.settle(q, answer)
+	}
+}
+
+// withdraw answers every open ask with cancel: nobody will decide.
+func (t *turn) withdraw() {
+	t.mu.Lock()
+	open, p := t.asks, t.process
+	t.asks = map[string]ask{}
+	t.mu.Unlock()
+	for _, q := range open {
+		p.settle(q, guestapi.Answer{Decision: guestapi.Cancel})
+	}
+}
+
+// settle tells the agent what was decided.
+func (p *process) settle(q ask, answer guestapi.Answer) {
+	if q.question {
+		p.send(outgoing{ID: q.id, Result: elicitationAnswer(answer)})
+		return
+	}
+	p.send(outgoing{ID: q.id, Result: permissionAnswer(q.options, answer.Decision)})
+}
+
+func elicitationAnswer(answer guestapi.Answer) elicitationResult {
+	switch answer.Decision {
+	case guestapi.Allow:
+		if answer.Content == nil {
+			answer.Content = map[string]any{}
+		}
+		return elicitationResult{Action: "accept", Content: answer.Content}
+	case guestapi.Deny:
+		return elicitationResult{Action: "decline"}
+	default:
+		return elicitationResult{Action: "cancel"}
+	}
+}
+
+// permissionAnswer chooses the option by its kind. The kinds that last (always)
+// are never chosen: the agent would remember a grant outside our policy and
+// history. Without a fitting option nothing is granted.
+func permissionAnswer(options []permissionOption, decision guestapi.Decision) (r permissionResult) {
+	want := map[guestapi.Decision]string{guestapi.Allow: "allow_once", guestapi.Deny: "reject_once"}[decision]
+	r.Outcome.Outcome = "cancelled"
+	for _, o := range options {
+		if want != "" && o.Kind == want {
+			r.Outcome.Outcome, r.Outcome.OptionID = "selected", o.OptionID
+			return r
+		}
+	}
+	return r
+}

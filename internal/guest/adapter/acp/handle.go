@@ -1,0 +1,97 @@
+package acp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"paddock/internal/event"
+	"paddock/internal/guest"
+)
+
+// JSON-RPC error codes that we send.
+const (
+	codeMethodNotFound = -32601
+	codeInvalidParams  = -32602
+)
+
+// handle takes one frame of the agent, in the reading goroutine.
+func (a *adapter) handle(p *process, f frame) {
+	switch {
+	case f.Method == "" && f.hasID():
+		if !p.deliver(f) {
+			a.note("debug", "the agent answered a question that was not asked", f)
+		}
+	case f.hasID():
+		a.request(p, f)
+	case f.Method == "session/update":
+		a.sessionUpdate(p, f)
+	case f.Method != "":
+		a.note("debug", "the agent sent "+f.Method, f)
+	default:
+		a.note("warn", "the agent sent a message that is neither question nor answer", f)
+	}
+}
+
+func (a *adapter) request(p *process, f frame) {
+	switch f.Method {
+	case "session/request_permission":
+		a.permission(p, a.turnOf(p), f)
+	case "elicitation/create":
+		a.elicitation(p, a.turnOf(p), f)
+	default: // file and terminal methods too: we declared none
+		p.refuse(f, codeMethodNotFound, "Method not found: "+f.Method)
+		a.note("debug", "the agent asked for "+f.Method+", which is not offered", f)
+	}
+}
+
+func (p *process) refuse(f frame, code int, message string) {
+	p.send(outgoing{ID: f.ID, Error: &rpcError{Code: code, Message: message}})
+}
+
+// turnOf gives the running turn if p plays it.
+func (a *adapter) turnOf(p *process) *turn {
+	a.mu.Lock()
+	t := a.turn
+	a.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.process != p {
+		return nil
+	}
+	return t
+}
+
+func (a *adapter) sessionUpdate(p *process, f frame) {
+	if p.isReplaying() {
+		return
+	}
+	var params updateParams
+	if err := json.Unmarshal(f.Params, &params); err != nil {
+		a.note("warn", "an update of the agent cannot be read: "+err.Error(), f)
+		return
+	}
+	u := params.Update
+	if t := a.turnOf(p); t != nil && t.say.update(u, f.raw) {
+		return
+	}
+	if u.Kind == "user_message_chunk" {
+		return // of a past that is told late
+	}
+	f.Method = u.Kind
+	a.note("debug", "the agent sent "+u.Kind, f)
+}
+
+// note logs a frame that has no event of its own.
+func (a *adapter) note(level, message string, f frame) {
+	a.log(event.Log{Level: level, Message: strings.ToValidUTF8(message, "\uFFFD")}, guest.Source{Type: f.Method, Raw: f.raw})
+}
+
+// malformed notes a line that is no message. Some programs print to stdout what
+// belongs on stderr; the agent goes on.
+func (a *adapter) malformed(_ *process, raw []byte, err error) {
+	a.log(event.Log{Level: "warn", Message: fmt.Sprintf("a line of the agent is no message: %v", err)}, guest.Source{Type: "stdout", Raw: raw})
+}

@@ -1,0 +1,70 @@
+package acp
+
+import (
+	"encoding/json"
+	"math"
+
+	"paddock/internal/event"
+	"paddock/internal/guest"
+	"paddock/internal/guestapi"
+)
+
+// stepID names the one step that agents of this protocol account for: the turn.
+const stepID = "turn"
+
+// spend reports what the turn used, from the best source that the agent has,
+// and puts it into the end.
+func (a *adapter) spend(t *turn, result promptResult, source guest.Source, end *guestapi.End) {
+	tokens, model, ok := turnTokens(result, t.say.spend)
+	if ok {
+		end.TokensIn, end.TokensOut = tokens.Input, tokens.Output
+		t.sink.Usage(event.Usage{StepID: stepID, ModelID: model, Usage: tokens}, source)
+	}
+	u := t.say.spend
+	if u == nil || u.Cost == nil || u.Cost.Currency != "USD" || !(u.Cost.Amount >= 0 && u.Cost.Amount < 1e6) {
+		return
+	}
+	total := int64(math.Round(u.Cost.Amount * 1e6)) // of the whole conversation, as the agent counts
+	a.mu.Lock()
+	delta := total - a.spent
+	a.spent = total
+	a.mu.Unlock()
+	if delta <= 0 {
+		return // free, or an agent that was restarted and counts anew
+	}
+	end.CostMicros = delta
+	t.sink.Cost(event.Cost{RunningTotalMicros: total, DeltaMicros: delta}, guest.Source{Type: "usage_update"})
+}
+
+// turnTokens reads the answer's usage, else the last usage_update (the tokens of
+// the context, all that some agents tell), else the quota of a vendor's field.
+func turnTokens(result promptResult, last *update) (tokens event.Tokens, model string, ok bool) {
+	if u := result.Usage; u != nil && u.Input >= 0 && u.Output >= 0 && u.CachedRead >= 0 && u.Thought >= 0 {
+		return event.Tokens{Input: u.Input, Output: u.Output, CachedInput: u.CachedRead, Reasoning: u.Thought}, "", true
+	}
+	if last != nil && last.Used > 0 {
+		return event.Tokens{Input: last.Used}, "", true
+	}
+	var meta struct {
+		Quota struct {
+			Tokens struct {
+				Input  int64 `json:"input_tokens"`
+				Output int64 `json:"output_tokens"`
+			} `json:"token_count"`
+			Models []struct {
+				Model string `json:"model"`
+			} `json:"model_usage"`
+		} `json:"quota"`
+	}
+	if json.Unmarshal(result.Meta, &meta) != nil {
+		return event.Tokens{}, "", false
+	}
+	q := meta.Quota
+	if q.Tokens.Input < 0 || q.Tokens.Output < 0 || q.Tokens.Input+q.Tokens.Output == 0 {
+		return event.Tokens{}, "", false
+	}
+	if len(q.Models) == 1 {
+		model = q.Models[0].Model
+	}
+	return event.Tokens{Input: q.Tokens.Input, Output: q.Tokens.Output}, model, true
+}

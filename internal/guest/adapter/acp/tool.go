@@ -1,0 +1,170 @@
+package acp
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+const (
+	maxSummary    = 4 << 10  // bytes of a tool's output that its end keeps
+	maxToolOutput = 64 << 10 // bytes of a tool's output that are logged while it runs
+)
+
+// tool is what is known of one tool call. Updates bring it in pieces.
+type tool struct {
+	id     string
+	name   string
+	title  string
+	kind   string
+	input  json.RawMessage
+	output json.RawMessage // rawOutput
+	meta   json.RawMessage
+	paths  []string
+	text   string // of its content: replaced as a whole by each update that has one
+	logged int    // bytes of text that were logged
+	done   bool
+	seen   time.Time
+	began  time.Time // zero until the agent says in_progress
+}
+
+// learn takes over what an update says; what it leaves out stays.
+func (t *tool) learn(u update) {
+	set(&t.name, u.Name)
+	if t.name == "" {
+		set(&t.name, asString(asObject(asObject(u.Meta)["claudeCode"])["toolName"]))
+	}
+	set(&t.title, u.Title)
+	set(&t.kind, u.ToolKind)
+	setRaw(&t.input, u.RawInput)
+	setRaw(&t.output, u.RawOutput)
+	setRaw(&t.meta, u.Meta)
+	for _, l := range u.Locations {
+		t.paths = append(t.paths, l.Path)
+	}
+	var list []toolContent
+	if json.Unmarshal(u.Content, &list) != nil || len(list) == 0 {
+		return
+	}
+	var texts []string
+	for _, c := range list {
+		switch c.Type {
+		case "content":
+			texts = append(texts, c.Content.Text)
+		case "diff":
+			t.paths = append(t.paths, c.Path)
+			texts = append(texts, "diff of "+c.Path)
+		}
+	}
+	t.text = strings.Join(texts, "\n")
+}
+
+func set(field *string, value string) {
+	if value != "" {
+		*field = value
+	}
+}
+
+func setRaw(field *json.RawMessage, value json.RawMessage) {
+	if s := string(value); s != "" && s != "null" && s != "{}" {
+		*field = value
+	}
+}
+
+// label names the tool for people.
+func (t *tool) label() string {
+	for _, s := range []string{t.name, t.title, t.kind} {
+		if s != "" {
+			return s
+		}
+	}
+	return "tool"
+}
+
+// freshOutput gives the text that was added since it was last asked. Agents send
+// the whole each time; one that sends something else instead starts anew.
+func (t *tool) freshOutput() string {
+	if t.logged >= maxToolOutput || len(t.text) <= t.logged {
+		return ""
+	}
+	fresh := t.text[t.logged:]
+	t.logged = len(t.text)
+	if t.logged >= maxToolOutput {
+		fresh += "\n(more is not logged; the end of the call has a summary)"
+	}
+	return strings.ToValidUTF8(fresh, "\uFFFD")
+}
+
+// command is the command line of an execute call.
+func (t *tool) command() string {
+	in := asObject(t.input)
+	for _, key := range []string{"command", "cmd"} {
+		if s := asString(in[key]); s != "" {
+			return s
+		}
+		var words []string
+		if json.Unmarshal(in[key], &words) == nil && len(words) > 0 {
+			return strings.Join(words, " ")
+		}
+	}
+	return t.title
+}
+
+// path is the file that a call is about.
+func (t *tool) path() string {
+	in := asObject(t.input)
+	for _, key := range []string{"path", "file_path", "filePath", "abs_path"} {
+		if s := asString(in[key]); s != "" {
+			return s
+		}
+	}
+	if len(t.paths) > 0 {
+		return t.paths[0]
+	}
+	return ""
+}
+
+// summary is the tool's output, its end where it is long: that is where the
+// result of a command stands.
+func (t *tool) summary() string {
+	s := t.text
+	if s == "" {
+		s = outputText(t.output)
+	}
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= maxSummary {
+		return s
+	}
+	return "…" + strings.ToValidUTF8(s[len(s)-maxSummary:], "")
+}
+
+func outputText(raw json.RawMessage) string {
+	if s := asString(raw); s != "" {
+		return s
+	}
+	o := asObject(raw)
+	for _, key := range []string{"output", "stdout", "formatted_output", "content", "error"} {
+		if s := asString(o[key]); s != "" {
+			return s
+		}
+	}
+	if len(raw) > 0 && string(raw) != "null" {
+		return string(raw)
+	}
+	return ""
+}
+
+// exitCode is the status of a command, where the agent tells it.
+func (t *tool) exitCode() *int {
+	out := asObject(t.output)
+	for _, candidate := range []json.RawMessage{
+		out["exitCode"], out["exit_code"], asObject(out["metadata"])["exit"], asObject(out["metadata"])["exitCode"],
+		asObject(asObject(t.meta)["terminal_exit"])["exit_code"],
+	} {
+		var code *int
+		if json.Unmarshal(candidate, &code) == nil && code != nil {
+			return code
+		}
+	}
+	return nil
+}

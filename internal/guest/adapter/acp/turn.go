@@ -1,0 +1,160 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"paddock/internal/event"
+	"paddock/internal/guest"
+	"paddock/internal/guestapi"
+)
+
+// turn is one that is being played. Its sink calls wait while the journal is
+// full, so no lock that Cancel or Answer takes is held across one.
+type turn struct {
+	sink   guest.Sink
+	cancel chan struct{} // closed when the turn is to be cancelled
+
+	mu        sync.Mutex
+	cancelled bool
+	process   *process // that has the prompt; nil before
+	asks      map[string]ask
+
+	// Only the reading goroutine uses these while the turn runs, then only Turn.
+	say translation
+}
+
+// Turn is part of guest.Adapter.
+func (a *adapter) Turn(ctx context.Context, prompt guestapi.Prompt, sink guest.Sink) guestapi.End {
+	t := &turn{sink: sink, cancel: make(chan struct{}), asks: map[string]ask{}, say: newTranslation(sink)}
+	a.mu.Lock()
+	a.turn = t
+	a.mu.Unlock()
+	end := a.play(ctx, t, prompt)
+	a.mu.Lock()
+	a.turn = nil
+	a.mu.Unlock()
+	return end
+}
+
+func (a *adapter) play(ctx context.Context, t *turn, prompt guestapi.Prompt) guestapi.End {
+	attempt := a.bringUp()
+	select {
+	case <-attempt.done:
+	case <-t.cancel:
+		return guestapi.End{Outcome: guestapi.EndCancelled}
+	case <-ctx.Done():
+		return failed(event.Internal, "the machine is shutting down")
+	}
+	if attempt.err != nil {
+		return a.failure(t, attempt.err, true)
+	}
+	sink := t.sink
+	sink.Begin()
+	p := attempt.process
+	call, ok := t.give(p, prompt)
+	if !ok {
+		return guestapi.End{Outcome: guestapi.EndCancelled}
+	}
+	var result promptResult
+	answer, err := call.wait(ctx, &result)
+	a.detach(t)
+	t.withdraw()
+	if err != nil {
+		end := a.failure(t, err, false)
+		t.say.finish(false)
+		return end
+	}
+	end := t.conclude(result)
+	t.say.finish(end.Outcome == guestapi.EndCompleted)
+	a.spend(t, result, guest.Source{Type: "session/prompt", Raw: answer.raw}, &end)
+	return end
+}
+
+// detach makes sure that the reading goroutine is done with the turn: what
+// comes after the answer to the prompt is no part of it.
+func (a *adapter) detach(t *turn) {
+	a.mu.Lock()
+	a.turn = nil
+	a.mu.Unlock()
+	t.say.mu.Lock() // an update that is being translated has been, once we have it
+	defer t.say.mu.Unlock()
+	t.say.over = true
+}
+
+// give sends the prompt, unless the turn is cancelled already. A cancel that
+// comes later is queued behind it.
+func (t *turn) give(p *process, prompt guestapi.Prompt) (pending, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cancelled {
+		return pending{}, false
+	}
+	t.process = p
+	return p.begin("session/prompt", promptParams{SessionID: p.session, Prompt: []content{{Type: "text", Text: prompt.Text}}}), true
+}
+
+// Cancel is part of guest.Adapter.
+func (a *adapter) Cancel() {
+	a.mu.Lock()
+	t := a.turn
+	a.mu.Unlock()
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	if t.cancelled {
+		t.mu.Unlock()
+		return
+	}
+	t.cancelled = true
+	close(t.cancel)
+	p := t.process
+	t.mu.Unlock()
+	if p == nil {
+		return
+	}
+	p.send(outgoing{Method: "session/cancel", Params: cancelParams{p.session}})
+	t.withdraw() // the agent, told to stop, learns that nobody will answer
+}
+
+func (t *turn) isCancelled() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cancelled
+}
+
+// conclude reads how the agent says the turn ended.
+func (t *turn) conclude(result promptResult) guestapi.End {
+	end := guestapi.End{Outcome: guestapi.EndCompleted, StopReason: result.StopReason, Text: t.say.answer()}
+	if result.StopReason == "cancelled" && t.isCancelled() {
+		end.Outcome = guestapi.EndCancelled
+	}
+	// "cancelled" that nobody asked for is how some agents end a turn in which
+	// they were told no: that turn is complete.
+	return end
+}
+
+// failure says how a turn ended that did not end by itself.
+func (a *adapter) failure(t *turn, err error, starting bool) guestapi.End {
+	if t.isCancelled() {
+		return guestapi.End{Outcome: guestapi.EndCancelled, Text: t.say.answer()}
+	}
+	var refused *rpcError
+	if errors.As(err, &refused) {
+		code := classify(refused)
+		if starting && code == event.ToolError {
+			code = event.Internal // it never came to work
+		}
+		return failed(code, refused.Error())
+	}
+	if errors.Is(err, context.Canceled) {
+		return failed(event.Internal, "the machine is shutting down")
+	}
+	return failed(event.Internal, err.Error())
+}
+
+func failed(code event.FailureCode, message string) guestapi.End {
+	return guestapi.End{Outcome: guestapi.EndFailed, Code: code, Message: message}
+}

@@ -1,0 +1,204 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"paddock/internal/fault"
+	"paddock/internal/guest/files"
+	"paddock/internal/guest/journal"
+	"paddock/internal/guest/proc"
+	"paddock/internal/guestapi"
+	"paddock/internal/id"
+)
+
+// Options says how a daemon is set up; Defaults has the values of a sandbox.
+type Options struct {
+	Adapters  map[string]NewAdapter // by the word of guestapi.Agent.Adapter
+	Build     string                // told to the host
+	Dial      func(context.Context) (net.Conn, error)
+	Secret    func() (string, error)
+	Session   func() string // the session this machine belongs to; "" when unknown
+	Workspace string
+	Agent     proc.User
+	Root      proc.User
+	TreeGroup uint32 // supplementary group of the agent and all it starts
+	// AgentTasks and ExecTasks bound the processes and threads of the agent's
+	// user: execs may have more, so that they work beside an agent that forks
+	// without end.
+	AgentTasks uint64
+	ExecTasks  uint64
+	Log        *slog.Logger
+}
+
+// Daemon is the guest. It implements guestapi.Guest.
+type Daemon struct {
+	options Options
+	ctx     context.Context // the daemon's life: what outlives a call ends with it
+	stop    context.CancelFunc
+	work    sync.WaitGroup
+	table   *proc.Table
+	journal *journal.Journal
+	files   files.Workspace
+	execs   execs
+	turns   turns
+
+	mu      sync.Mutex
+	config  *guestapi.Config
+	adapter Adapter // nil before Configure, and for an agent "none"
+}
+
+var _ guestapi.Guest = (*Daemon)(nil)
+
+// New makes a daemon and starts to reap. Run connects it; Close ends it.
+func New(options Options) *Daemon {
+	ctx, stop := context.WithCancel(context.Background())
+	d := &Daemon{
+		options: options, ctx: ctx, stop: stop, table: proc.NewTable(),
+		journal: journal.New(guestapi.MaxJournal), files: files.Workspace{Root: options.Workspace},
+	}
+	d.execs = execs{daemon: d, byID: map[id.Exec]*execution{}}
+	d.turns = turns{daemon: d}
+	d.work.Go(d.janitor)
+	return d
+}
+
+// Close ends the agent and every exec, and returns when nothing of the daemon
+// runs any more.
+func (d *Daemon) Close() {
+	d.stop()
+	d.execs.closeAll()
+	d.mu.Lock()
+	adapter := d.adapter
+	d.mu.Unlock()
+	if adapter != nil {
+		adapter.Close()
+	}
+	d.work.Wait()
+	d.table.Close()
+}
+
+func (d *Daemon) janitor() {
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			d.execs.expire(now)
+		case <-d.ctx.Done():
+			return
+		}
+	}
+}
+
+// Configure is part of guestapi.Guest.
+func (d *Daemon) Configure(_ context.Context, config guestapi.Config) error {
+	if own := d.options.Session(); own != "" && config.Session != own {
+		return fault.New(fault.Conflict, "this machine belongs to session %s", own)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.config != nil {
+		// A restored copy may belong to another session; its agent is the same.
+		if !reflect.DeepEqual(d.config.Agent, config.Agent) || !maps.Equal(d.config.Env, config.Env) {
+			return fault.New(fault.Conflict, "this machine is set up for another agent or environment")
+		}
+		d.config = &config
+		return nil
+	}
+	var adapter Adapter
+	if word := config.Agent.Adapter; word != "none" {
+		make, ok := d.options.Adapters[word]
+		if !ok {
+			return fault.New(fault.BadRequest, "there is no adapter %q; there are none and %v", word, slices.Sorted(maps.Keys(d.options.Adapters)))
+		}
+		adapter = make(config.Agent, Services{Spawn: d.spawn, Log: d.noTurnLog})
+	}
+	d.config, d.adapter = &config, adapter
+	if adapter != nil {
+		adapter.Start()
+	}
+	return nil
+}
+
+func (d *Daemon) sessionEnv() map[string]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.config == nil {
+		return nil
+	}
+	return d.config.Env
+}
+
+// agent gives the adapter, or says why there is none.
+func (d *Daemon) agent() (Adapter, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.config == nil:
+		return nil, fault.New(fault.Conflict, "the machine is not set up yet")
+	case d.adapter == nil:
+		return nil, fault.New(fault.Conflict, "the session has no agent")
+	}
+	return d.adapter, nil
+}
+
+// Prompt is part of guestapi.Guest.
+func (d *Daemon) Prompt(_ context.Context, run id.Run, prompt guestapi.Prompt) error {
+	adapter, err := d.agent()
+	if err != nil {
+		return err
+	}
+	return d.turns.prompt(adapter, run, prompt)
+}
+
+// Cancel is part of guestapi.Guest.
+func (d *Daemon) Cancel(_ context.Context, run id.Run) (guestapi.CancelOutcome, error) {
+	adapter, err := d.agent()
+	if err != nil {
+		return guestapi.CancelNoTurn, nil // without an agent there is no turn
+	}
+	return d.turns.cancel(adapter, run), nil
+}
+
+// Answer is part of guestapi.Guest.
+func (d *Daemon) Answer(_ context.Context, key string, answer guestapi.Answer) error {
+	switch answer.Decision {
+	case guestapi.Allow, guestapi.Deny, guestapi.Cancel:
+	default:
+		return fault.New(fault.BadRequest, "the decision is %q; it is allow, deny or cancel", answer.Decision)
+	}
+	if adapter, err := d.agent(); err == nil {
+		adapter.Answer(key, answer)
+	}
+	return nil
+}
+
+// ListFiles is part of guestapi.Guest.
+func (d *Daemon) ListFiles(_ context.Context, path string) ([]guestapi.File, error) {
+	return d.files.List(path)
+}
+
+// ReadFile is part of guestapi.Guest.
+func (d *Daemon) ReadFile(_ context.Context, path string, offset, length int64) (guestapi.File, io.ReadCloser, error) {
+	return d.files.Read(path, offset, length)
+}
+
+// Drain is part of guestapi.Guest.
+func (d *Daemon) Drain(ctx context.Context) error {
+	if err := d.journal.Drain(ctx); err != nil {
+		return fmt.Errorf("drain journal: %w", err)
+	}
+	unix.Sync()
+	return nil
+}

@@ -1,0 +1,238 @@
+package proc
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) {
+	// Orphans come to us, as they come to pid 1 in a sandbox.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const testGroup = 61999
+
+type shell struct {
+	*Process
+	out *os.File // read end of its stdout
+}
+
+// start runs a shell script; it and its tree end with the test.
+func start(t *testing.T, table *Table, groups []uint32, script string) shell {
+	t.Helper()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	user := User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), Groups: groups}
+	p, err := table.Start(Spec{Path: "/bin/sh", Argv: []string{"sh", "-c", script}, Dir: "/", User: user,
+		Env: []string{"PATH=" + DefaultPath}, Files: [3]*os.File{null, w, w}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.KillGroup()
+		<-p.Done()
+		r.Close()
+	})
+	return shell{p, r}
+}
+
+// line reads the script's next line.
+func (s shell) line(t *testing.T) string {
+	t.Helper()
+	var b []byte
+	for c := make([]byte, 1); ; {
+		if _, err := s.out.Read(c); err != nil {
+			t.Fatalf("read the script's output: %v", err)
+		}
+		if c[0] == '\n' {
+			return string(b)
+		}
+		b = append(b, c[0])
+	}
+}
+
+func newTable(t *testing.T) *Table {
+	t.Helper()
+	table := NewTable()
+	t.Cleanup(table.Close)
+	return table
+}
+
+func TestExit(t *testing.T) {
+	table := newTable(t)
+	for script, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"exit 0":        {0, "exited with code 0"},
+		"exit 3":        {3, "exited with code 3"},
+		"kill -TERM $$": {143, "was killed by signal 15 (terminated)"},
+		"kill -9 $$":    {137, "was killed by signal 9 (killed)"},
+	} {
+		p := start(t, table, nil, script)
+		<-p.Done()
+		if e := p.Exit(); e.Code() != want.code || e.String() != want.text {
+			t.Errorf("%s: %d, %s", script, e.Code(), e)
+		}
+	}
+}
+
+func TestEveryStatusReachesItsProcess(t *testing.T) {
+	table := newTable(t)
+	var wg sync.WaitGroup
+	for i := range 40 {
+		p := start(t, table, nil, "exit "+string(rune('0'+i%10)))
+		wg.Go(func() {
+			<-p.Done()
+			if p.Exit().Code() != i%10 {
+				t.Errorf("process %d: %s", i, p.Exit())
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestOrphansAreReaped(t *testing.T) {
+	table := newTable(t)
+	p := start(t, table, nil, "( (sleep 0.01; exit 7) & ); echo $$")
+	p.line(t)
+	<-p.Done()
+	var out bytes.Buffer
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		children, err := os.ReadFile("/proc/self/task/" + filepath.Base(self(t)) + "/children")
+		if err == nil && len(bytes.TrimSpace(children)) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("children left: %s %s", children, out.String())
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// self is the thread that orphans are listed under: the main one.
+func self(t *testing.T) string {
+	t.Helper()
+	path, err := os.Readlink("/proc/self")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestStartErrors(t *testing.T) {
+	table := newTable(t)
+	_, err := table.Start(Spec{Path: "/nonexistent", Argv: []string{"x"}, Dir: "/", User: User{UID: uint32(os.Getuid())},
+		Files: [3]*os.File{os.Stdin, os.Stdin, os.Stdin}})
+	if !os.IsNotExist(err) {
+		t.Errorf("start: %v", err)
+	}
+}
+
+func TestKillTree(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root may give a process a group")
+	}
+	table := newTable(t)
+	agent := start(t, table, []uint32{testGroup}, `sleep 1000 & echo ready; read x <&0; cat /dev/zero >/dev/null`)
+	stranger := start(t, table, nil, "echo ready; sleep 1000")
+	agent.line(t)
+	stranger.line(t)
+	before := Scan(testGroup)
+	if len(before) < 2 {
+		t.Fatalf("scan: %v", before)
+	}
+	// The turn: a child that leaves its session, its parent and its environment, and forks on.
+	turn := start(t, table, []uint32{testGroup}, `
+		setsid env -i /bin/sh -c 'while :; do /bin/sleep 0.01 & done' >/dev/null 2>&1 &
+		( ( sleep 1000 & ) & )
+		echo ready`)
+	turn.line(t)
+	<-turn.Done()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	KillTree(ctx, testGroup, before)
+	for _, task := range Scan(testGroup) {
+		if !slices.Contains(before, task) {
+			t.Errorf("task %v is left", task)
+		}
+	}
+	for _, p := range []shell{agent, stranger} {
+		select {
+		case <-p.Done():
+			t.Error("a spared process ended")
+		default:
+		}
+	}
+	KillTree(ctx, testGroup, nil)
+	<-agent.Done()
+}
+
+func TestInGroup(t *testing.T) {
+	for status, want := range map[string]bool{
+		"Name:\tx\nState:\tS (sleeping)\nGroups:\t4 61999 70 \n": true,
+		"State:\tS (sleeping)\nGroups:\t4 619990 \n":             false,
+		"State:\tZ (zombie)\nGroups:\t61999 \n":                  false,
+		"State:\tS (sleeping)\nGroups:\t \n":                     false,
+		"":                                                       false,
+	} {
+		if got := inGroup([]byte(status), "61999"); got != want {
+			t.Errorf("%q: %v", status, got)
+		}
+	}
+}
+
+func TestStartTime(t *testing.T) {
+	line := "7 (a) b (c) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 99 9"
+	if n, ok := startTime([]byte(line)); !ok || n != 12345 {
+		t.Errorf("start time %d, %v", n, ok)
+	}
+	if _, ok := startTime([]byte("7 (a) S")); ok {
+		t.Error("a short line was read")
+	}
+}
+
+func TestLookPath(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"tool": 0o755, "text": 0o644} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sh, _ := exec.LookPath("sh")
+	for _, c := range []struct{ name, dir, path, want string }{
+		{"tool", "/", dir, filepath.Join(dir, "tool")},
+		{"./tool", dir, "", filepath.Join(dir, "tool")},
+		{"tool", dir, ":/bin", filepath.Join(dir, "tool")},
+		{"text", "/", dir, ""},
+		{"sh", "/", strings.TrimSuffix(sh, "/sh"), sh},
+		{"..", "/", dir, ""},
+		{"", "/", dir, ""},
+	} {
+		if got := LookPath(c.name, c.dir, c.path); got != c.want {
+			t.Errorf("%q in %q: %q", c.name, c.path, got)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Spec says what to start.
+type Spec struct {
+	Path     string // of the program; see LookPath
+	Argv     []string
+	Dir      string
+	Env      []string
+	User     User
+	Files    [3]*os.File // stdin, stdout, stderr
+	MaxTasks uint64      // RLIMIT_NPROC of a user that is not root; 0 leaves it as it is
+}
+
+// User is who a process runs as.
+type User struct {
+	Name  string
+	Home  string
+	Shell string
+	UID   uint32
+	GID   uint32
+	// Groups are the supplementary groups. A process without capabilities
+	// cannot leave one, so a group also marks a tree of processes: see Scan.
+	Groups []uint32
+}
+
+func (u User) credential() *syscall.Credential {
+	return &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
+}
+
+// Process is a process that the table started.
+type Process struct {
+	Pid   int
+	table *Table
+	done  chan struct{}
+	exit  Exit // valid once done is closed
+}
+
+// Exit is how a process ended, as wait4(2) told.
+type Exit struct {
+	At     time.Time
+	status unix.WaitStatus
+}
+
+// Code is the exit status, or 128 plus the signal that ended the process.
+func (e Exit) Code() int {
+	if e.status.Signaled() {
+		return 128 + int(e.status.Signal())
+	}
+	return e.status.ExitStatus()
+}
+
+// String says it for people: "exited with code 3", "was killed by signal 9 (killed)".
+func (e Exit) String() string {
+	if e.status.Signaled() {
+		return fmt.Sprintf("was killed by signal %d (%s)", int(e.status.Signal()), e.status.Signal())
+	}
+	return fmt.Sprintf("exited with code %d", e.status.ExitStatus())
+}
+
+// Done is closed when the process has ended and been reaped.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Exit says how the process ended. Only valid once Done is closed.
+func (p *Process) Exit() Exit { return p.exit }
+
+// KillGroup sends SIGKILL to the process group while its leader is not reaped
+// (a later one could be a stranger's). It is no error when there is none.
+func (p *Process) KillGroup() {
+	p.table.mu.Lock()
+	defer p.table.mu.Unlock()
+	if _, running := p.table.live[p.Pid]; running {
+		_ = unix.Kill(-p.Pid, unix.SIGKILL) // fails only when the group is gone
+	}
+}

@@ -1,0 +1,133 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"paddock/internal/event"
+	"paddock/internal/guest/journal"
+	"paddock/internal/guestapi"
+)
+
+// How much of what an agent says goes into one report, in bytes. Together they
+// stay below guestapi.MaxReport, also when every byte of text is escaped.
+const (
+	maxRaw     = 128 << 10 // native frame; the rest is cut off
+	maxPayload = 128 << 10 // JSON of a tool's input, or an ask's payload or form; a longer one is replaced
+	maxText    = 64 << 10  // any one text: a delta is split there, others are cut
+	maxWord    = 1 << 10   // names, titles, ids
+)
+
+// sink writes the reports of one turn, or, with an empty run, entries that
+// belong to none.
+type sink struct {
+	ctx     context.Context // of the daemon: a full journal is waited for until it ends
+	journal *journal.Journal
+	run     string
+	begin   func()
+
+	mu      sync.Mutex
+	started bool // the first piece of text was given
+	asks    int
+}
+
+func (s *sink) Begin() { s.begin() }
+
+func (s *sink) Delta(text string, reasoning bool, source Source) {
+	s.mu.Lock()
+	first := !s.started
+	s.started = true
+	s.mu.Unlock()
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	for len(text) > 0 {
+		piece := clip(text, maxText)
+		text = text[len(piece):]
+		// The only error is the daemon's end.
+		_ = s.journal.AddDelta(s.ctx, s.run, event.Delta{Text: piece, IsReasoning: reasoning}, clip(source.Type, 256), cutRaw(source.Raw), first)
+		source.Raw, first = nil, false
+	}
+}
+
+func (s *sink) ToolStarted(t event.ToolStarted, source Source) {
+	t.ToolCallID, t.Name, t.Kind = clip(t.ToolCallID, maxWord), clip(t.Name, maxWord), clip(t.Kind, maxWord)
+	t.Input = cutJSON(t.Input)
+	s.event(event.ToolCallStarted, t, source)
+}
+
+func (s *sink) ToolCompleted(t event.ToolCompleted, source Source) {
+	t.ToolCallID, t.Summary = clip(t.ToolCallID, maxWord), clip(t.Summary, maxText)
+	s.event(event.ToolCallCompleted, t, source)
+}
+
+func (s *sink) Usage(u event.Usage, source Source) { s.event(event.UsageRecorded, u, source) }
+func (s *sink) Cost(c event.Cost, source Source)   { s.event(event.CostAccrued, c, source) }
+
+func (s *sink) Log(l event.Log, source Source) {
+	l.Message = clip(l.Message, maxText)
+	s.event(event.RunLog, l, source)
+}
+
+// NewKey is part of Sink. Run ids are unique for ever, so the key is, also in a
+// restored copy.
+func (s *sink) NewKey() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asks++
+	return fmt.Sprintf("%s/%d", s.run, s.asks)
+}
+
+func (s *sink) Ask(ask guestapi.Ask, source Source) {
+	d := &ask.Details
+	ask.ToolCallID, d.Tool, d.Title = clip(ask.ToolCallID, maxWord), clip(d.Tool, maxWord), clip(d.Title, maxWord)
+	d.Command, d.Path, d.Question = clip(d.Command, maxText), clip(d.Path, 4*maxWord), clip(d.Question, maxText)
+	d.Schema, ask.Payload = cutJSON(d.Schema), cutJSON(ask.Payload)
+	s.report(guestapi.Report{Type: guestapi.ReportAsk}, ask, source)
+}
+
+// end reports that the turn is over.
+func (s *sink) end(end guestapi.End) {
+	end.Text, end.Message, end.StopReason = clip(end.Text, maxText), clip(end.Message, 4*maxWord), clip(end.StopReason, maxWord)
+	s.report(guestapi.Report{Type: guestapi.ReportEnd}, end, Source{})
+}
+
+func (s *sink) event(kind event.Kind, payload any, source Source) {
+	s.report(guestapi.Report{Type: guestapi.ReportEvent, Kind: kind}, payload, source)
+}
+
+func (s *sink) report(r guestapi.Report, payload any, source Source) {
+	data, err := json.Marshal(payload)
+	if err != nil || len(data) > guestapi.MaxReport-maxRaw {
+		// A field of a Log that cannot be encoded, or far too much of it.
+		r.Type, r.Kind = guestapi.ReportEvent, event.RunLog
+		data, _ = json.Marshal(event.Log{Level: "warn", Message: fmt.Sprintf("an entry of %d bytes could not be reported", len(data))})
+	}
+	r.Run, r.Data, r.SourceType, r.SourceRaw = s.run, data, clip(source.Type, 256), cutRaw(source.Raw)
+	_ = s.journal.Add(s.ctx, r) // the only error is the daemon's end
+}
+
+func cutRaw(raw []byte) []byte { return raw[:min(len(raw), maxRaw)] }
+
+// cutJSON keeps a JSON value of bearable size and says so where it does not.
+func cutJSON(v json.RawMessage) json.RawMessage {
+	if len(v) <= maxPayload && (len(v) == 0 || json.Valid(v) && utf8.Valid(v)) {
+		return v
+	}
+	b, _ := json.Marshal(map[string]any{"truncated": true, "bytes": len(v)})
+	return b
+}
+
+// clip cuts s to at most n bytes of whole code points.
+func clip(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

@@ -1,0 +1,63 @@
+package guestapi
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"paddock/internal/id"
+)
+
+// Guest is what the host can ask of a guest. Errors are *fault.Error where the
+// guest refused (their code and sentence cross the wire), any other error means
+// that the connection failed and the call may be repeated.
+type Guest interface {
+	// Configure tells the guest its session and agent and starts the agent in
+	// the background. The same config again is a no-op; another one is Conflict.
+	Configure(ctx context.Context, config Config) error
+
+	// Prompt starts the turn of a run and returns once the guest has it; the
+	// agent may still be starting. The same run again is a no-op, also after it
+	// ended; a second run while one is active is Conflict.
+	Prompt(ctx context.Context, run id.Run, prompt Prompt) error
+
+	// Cancel asks the agent to end the run's turn, then (after a grace the guest
+	// knows) kills the turn's process tree. It returns at once; the end comes as
+	// a report within 10 s.
+	Cancel(ctx context.Context, run id.Run) (CancelOutcome, error)
+
+	// Answer settles an ask. A key that is unknown or settled is a no-op.
+	Answer(ctx context.Context, key string, answer Answer) error
+
+	// StartExec starts a process and returns its progress after at most wait, or
+	// when it has ended. The same id again starts nothing. A program that cannot
+	// be started is BadRequest with a sentence that says why.
+	StartExec(ctx context.Context, exec id.Exec, request ExecRequest, wait time.Duration) (ExecProgress, error)
+
+	// PollExec gives what there is from the two offsets on, waiting up to wait
+	// for something new; what lies before the offsets is dropped. An unknown id
+	// is NotFound.
+	PollExec(ctx context.Context, exec id.Exec, stdout, stderr int64, wait time.Duration) (ExecProgress, error)
+
+	// EndExec kills the exec's process group, if it runs, and forgets the exec.
+	EndExec(ctx context.Context, exec id.Exec) error
+
+	// ListFiles lists a folder of the workspace, by name. NotFound, Forbidden
+	// when the path leads out of the workspace, BadRequest when it is no folder.
+	ListFiles(ctx context.Context, path string) ([]File, error)
+
+	// ReadFile opens a regular file of the workspace at offset; length < 0 means
+	// to its end. The caller closes the reader. Errors as ListFiles.
+	ReadFile(ctx context.Context, path string, offset, length int64) (File, io.ReadCloser, error)
+
+	// Drain returns when every report made before the call is acknowledged and
+	// the file systems are synced: the guest may be frozen then.
+	Drain(ctx context.Context) error
+}
+
+// Host is what a guest can ask of the host.
+type Host interface {
+	// Report hands over a batch and returns when it is durable. Numbers already
+	// stored are skipped, a gap or another epoch is Conflict.
+	Report(ctx context.Context, batch Batch) (Ack, error)
+}

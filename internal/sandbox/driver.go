@@ -1,0 +1,140 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+)
+
+// ErrGone reports that the machine a handle names does not exist on this host
+// (any more): it ended, was killed, or was never started.
+var ErrGone = errors.New("sandbox is gone")
+
+// ErrUnsupported reports a verb that the driver's Capabilities do not declare.
+var ErrUnsupported = errors.New("not supported by this sandbox driver")
+
+// Driver is one isolation technology. All methods are safe for concurrent use;
+// calls on different machines do not wait for each other.
+type Driver interface {
+	// Name is the word stored in handles, e.g. "gvisor".
+	Name() string
+
+	// Capabilities says what this driver can do on this host.
+	Capabilities() Capabilities
+
+	// Plan computes the handle of a new machine. It is pure: nothing on the
+	// host changes, and a planned handle that is never started needs no
+	// clean-up (though Destroy accepts it).
+	Plan(spec Spec) (Handle, error)
+
+	// Start makes the planned machine and returns when its kernel runs and the
+	// guest process has been started; the guest itself may dial a moment later.
+	// On error everything made so far is undone. Starting a handle that already
+	// runs is an error.
+	Start(ctx context.Context, handle Handle, spec Spec) (Machine, error)
+
+	// Recover finds a machine that an earlier process of this server started.
+	// It returns ErrGone when the machine does not run (leftovers may remain:
+	// call Destroy). A paused machine is recovered paused.
+	Recover(ctx context.Context, handle Handle) (Machine, error)
+
+	// Destroy ends the machine, if it runs, and removes every trace of it:
+	// processes, mounts, namespaces, cgroups, sockets, folders. It is
+	// idempotent and succeeds when nothing is there. It returns only when
+	// nothing is left, or an error that says what is.
+	Destroy(ctx context.Context, handle Handle) error
+
+	// Leftovers lists the handles of all machines of which this driver finds
+	// any trace in its folder, running or not. The engine destroys those that
+	// the store does not know.
+	Leftovers(ctx context.Context) ([]Handle, error)
+}
+
+// Machine is one running (or paused) machine. Methods are safe for concurrent
+// use; verbs on one machine are serialised by the driver.
+type Machine interface {
+	// Handle is what the engine stores to find this machine again.
+	Handle() Handle
+
+	// Control is where the machine's guest dials. The listener belongs to the
+	// machine: Close closes it. After Recover a new listener stands at the same
+	// place, so a guest that dials again finds it.
+	Control() net.Listener
+
+	// Secret is what only this machine's guest knows; the guest shows it when
+	// it dials. It is random, 32 bytes, hex.
+	Secret() string
+
+	// Pause freezes every process of the machine: no CPU until Resume. Pausing
+	// a paused machine is no error.
+	Pause(ctx context.Context) error
+
+	// Resume thaws a paused machine; the same processes go on. Resuming a
+	// running machine is no error.
+	Resume(ctx context.Context) error
+
+	// Paused says whether the machine is frozen, as the driver observes it.
+	Paused() bool
+
+	// Stats reads the machine's present use of the host.
+	Stats(ctx context.Context) (Stats, error)
+
+	// Done is closed when the machine has ended, for whatever reason; Exit then
+	// says how.
+	Done() <-chan struct{}
+
+	// Exit says how the machine ended. Only valid once Done is closed.
+	Exit() Exit
+
+	// Close lets go of the machine without ending it: the listener and every
+	// watcher are closed, the machine runs on for the next server to Recover.
+	Close() error
+}
+
+// Spec is what a new machine is to be.
+type Spec struct {
+	// ID is the sandbox id (sbx_ + 26 characters), unique on this host and of
+	// fixed length.
+	ID string
+	// Session is the id of the session the machine belongs to; it is told to
+	// the guest as identity, and written beside the machine for people.
+	Session string
+	// Hostname inside the machine: 1–63 of [a-z0-9-].
+	Hostname string
+	// Template names the root file system, e.g. "host".
+	Template string
+	// Size bounds the machine's use of the host.
+	Size Size
+}
+
+// Size is a class of machine.
+type Size struct {
+	Slug     string // e.g. "small"
+	VCPUs    int    // whole CPUs; 0 = no limit
+	MemoryMB int    // MiB of memory; 0 = no limit
+	Pids     int    // processes inside; the driver derives the host limit
+}
+
+// Capabilities is what a driver can do on this host.
+type Capabilities struct {
+	Isolation string // one word for people: "gvisor", "microvm"
+	Pause     bool   // freeze and thaw with live memory
+	Snapshot  bool   // save and restore live memory
+	Limits    string // "cgroup v1", "cgroup v2", "cgroup hybrid" or "" when limits cannot be enforced
+}
+
+// Stats is one reading of a machine's use of the host.
+type Stats struct {
+	CPU      time.Duration // CPU time used since start, all processes of the machine
+	Memory   int64         // bytes in memory now
+	Pids     int           // host processes and threads counted by the pids cgroup; 0 when unknown
+	OOMKills int           // processes of it the host's kernel killed for memory so far; 0 when unknown
+}
+
+// Exit says how a machine ended.
+type Exit struct {
+	At     time.Time
+	OOM    bool   // the host's kernel killed a process of it for memory
+	Reason string // one sentence for people
+}

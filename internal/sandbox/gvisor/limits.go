@@ -1,0 +1,160 @@
+package gvisor
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"paddock/internal/sandbox"
+)
+
+const (
+	// cpuPeriod is the period of the CPU quota in microseconds.
+	cpuPeriod = 100_000
+
+	// kernelMemory is what a machine's kernel and gofer need beside the
+	// machine's own memory, in MiB; about 14 were measured for an idle one, and
+	// it grows with open files and memory maps.
+	kernelMemory = 64
+)
+
+// hostPids is the limit of host threads for a machine of pids processes. A
+// process inside is about two threads outside, and a machine that meets this
+// limit dies whole: the guest keeps its own, lower limit.
+func hostPids(pids int) int { return 4*pids + 256 }
+
+// limit sets the group's limits.
+func (g group) limit(size sandbox.Size) error {
+	type setting struct {
+		path, value string
+		optional    bool
+	}
+	var settings []setting
+	set := func(controller, v1name, v1value, v2name, v2value string, optional bool) {
+		path, isV2 := g.file(controller, v1name, v2name)
+		value := v1value
+		if isV2 {
+			value = v2value
+		}
+		settings = append(settings, setting{path, value, optional})
+	}
+	if size.MemoryMB > 0 {
+		limit := strconv.FormatInt(int64(size.MemoryMB+kernelMemory)<<20, 10)
+		set("memory", "memory.limit_in_bytes", limit, "memory.max", limit, false)
+		// A machine may not escape into swap. Not every kernel counts it.
+		set("memory", "memory.memsw.limit_in_bytes", limit, "memory.swap.max", "0", true)
+	}
+	if size.Pids > 0 {
+		limit := strconv.Itoa(hostPids(size.Pids))
+		set("pids", "pids.max", limit, "pids.max", limit, false)
+	}
+	if size.VCPUs > 0 {
+		quota := strconv.Itoa(size.VCPUs * cpuPeriod)
+		set("cpu", "cpu.cfs_quota_us", quota, "cpu.max", quota+" "+strconv.Itoa(cpuPeriod), false)
+	}
+	for _, s := range settings {
+		if err := os.WriteFile(s.path, []byte(s.value), 0); err != nil && !s.optional {
+			return fmt.Errorf("set limit %s: %w", filepath.Base(s.path), err)
+		}
+	}
+	return nil
+}
+
+// stats reads what the group uses.
+func (g group) stats() (sandbox.Stats, error) {
+	var s sandbox.Stats
+	path, isV2 := g.file("cpuacct", "cpuacct.usage", "cpu.stat")
+	if isV2 {
+		usec, err := readField(path, "usage_usec")
+		if err != nil {
+			return s, err
+		}
+		s.CPU = time.Duration(usec) * time.Microsecond
+	} else {
+		nsec, err := readNumber(path)
+		if err != nil {
+			return s, err
+		}
+		s.CPU = time.Duration(nsec)
+	}
+
+	path, _ = g.file("memory", "memory.usage_in_bytes", "memory.current")
+	used, err := readNumber(path)
+	if err != nil {
+		return s, err
+	}
+	// File pages that nobody used lately are the host's to take back.
+	stat, isV2 := g.file("memory", "memory.stat", "memory.stat")
+	field := "total_inactive_file"
+	if isV2 {
+		field = "inactive_file"
+	}
+	idle, err := readField(stat, field)
+	if err != nil {
+		return s, err
+	}
+	s.Memory = max(used-idle, 0)
+
+	path, _ = g.file("pids", "pids.current", "pids.current")
+	pids, err := readNumber(path)
+	if err != nil {
+		return s, err
+	}
+	s.Pids = int(pids)
+	s.OOMKills, err = g.oomKills()
+	return s, err
+}
+
+// oomKills counts the group's processes that the host's kernel killed for
+// memory.
+func (g group) oomKills() (int, error) {
+	if g.kind() == "" {
+		return 0, nil
+	}
+	path, _ := g.file("memory", "memory.oom_control", "memory.events")
+	n, err := readField(path, "oom_kill")
+	return int(n), err
+}
+
+func readNumber(path string) (int64, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, goneOr(err)
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	}
+	return n, nil
+}
+
+// readField reads the number after name in a file of "name number" lines; a
+// kernel that does not have the line counts as 0.
+func readField(path, name string) (int64, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, goneOr(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			return strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
+		}
+	}
+	return 0, nil
+}
+
+// goneOr tells a group that was removed from one that cannot be read.
+func goneOr(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return sandbox.ErrGone
+	}
+	return fmt.Errorf("read control group: %w", err)
+}

@@ -1,0 +1,84 @@
+package gvisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"gvisor.dev/gvisor/runsc/container"
+
+	"paddock/internal/sandbox"
+)
+
+// Recover is part of sandbox.Driver. A machine whose Start did not come to its
+// end is gone: nobody was told of it.
+func (d *Driver) Recover(ctx context.Context, handle sandbox.Handle) (sandbox.Machine, error) {
+	if err := d.check(handle); err != nil {
+		return nil, err
+	}
+	release, err := d.turns.take(ctx, handle.ID)
+	if err != nil {
+		return nil, fmt.Errorf("recover sandbox: %w", err)
+	}
+	defer release()
+	if d.machine(handle.ID) != nil {
+		return nil, fmt.Errorf("sandbox %s is held already", handle.ID)
+	}
+	m, err := d.find(ctx, handle)
+	if err != nil {
+		return nil, fmt.Errorf("recover sandbox %s: %w", handle.ID, err)
+	}
+	d.options.Logger.Info("sandbox recovered", "sandbox_id", handle.ID, "driver", Name, "paused", m.Paused())
+	return m, nil
+}
+
+// find takes hold of a running machine by what is in its folder.
+func (d *Driver) find(ctx context.Context, handle sandbox.Handle) (_ *machine, err error) {
+	f := d.folderOf(handle.ID)
+	was, err := f.readStatus()
+	if err != nil {
+		return nil, err
+	}
+	if was == "" {
+		return nil, sandbox.ErrGone
+	}
+	box, err := container.Load(f.runsc(), container.FullID{SandboxID: handle.ID, ContainerID: handle.ID},
+		container.LoadOpts{Exact: true, SkipCheck: true, TryLock: container.TryAcquire})
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, sandbox.ErrGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load machine: %w", err)
+	}
+
+	p := parts{handle: handle, folder: f, group: d.groups.group(handle.ID)}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	if p.kernel, err = openOwn(box.Sandbox.Getpid(), f.runsc()); err != nil {
+		return nil, err
+	}
+	if p.gofer, err = openOwn(box.GoferPid.Load(), f.runsc()); err != nil {
+		return nil, err
+	}
+	if p.kernel == nil || p.gofer == nil { // a kernel whose gofer has ended is about to end
+		return nil, sandbox.ErrGone
+	}
+	is, err := f.observe(ctx, handle.ID, was)
+	if err != nil {
+		if p.kernel.ended() {
+			return nil, sandbox.ErrGone
+		}
+		return nil, err
+	}
+	if p.secret, err = f.readSecret(); err != nil {
+		return nil, err
+	}
+	if p.listener, err = f.listen(); err != nil {
+		return nil, err
+	}
+	return d.hold(p, is)
+}

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"fmt"
+
+	"paddock/internal/approval"
+	"paddock/internal/engine"
+	"paddock/internal/guestapi"
+	"paddock/internal/server/gen"
+	"paddock/internal/session"
+)
+
+// region is the one place where a server's sessions run.
+const region = "local"
+
+// The public protocol's words for agents.
+const (
+	kindNone   = "AGENT_KIND_NONE"
+	kindCustom = "AGENT_KIND_CUSTOM" // also for what it has no word for
+)
+
+// sessionOnWire is how callers see a session.
+func sessionOnWire(v engine.View) gen.Session {
+	out := gen.Session{
+		SessionID: v.ID.String(), Name: v.Name, AgentKind: kindCustom, Adapter: v.Adapter, Status: v.State.Wire(),
+		CreatedAt: v.CreatedAt.UTC(), LastEventAt: v.LastEventAt.UTC(),
+		Message: v.Reason, Terminal: v.Terminal, Memory: v.Memory,
+		PausePending: v.PausePending != "", AcceptsInput: v.AcceptsInput() && v.State.HoldsSlot(),
+		SandboxID: v.Sandbox.String(), ConfigID: v.Environment.String(),
+		ResumeOnTopoff: v.ResumeOnTopoff, OpenAISessionID: v.OpenAISession,
+		Origin: &gen.Origin{Product: "direct", Verified: true}, Region: region,
+	}
+	if v.Adapter == "none" {
+		out.AgentKind = kindNone
+	}
+	if v.State == session.Paused {
+		out.PauseReason = string(v.PauseReason)
+	}
+	if v.Run != nil {
+		out.Run = &gen.ActiveRun{RunID: v.Run.ID.String(), State: v.Run.State.Wire()}
+	}
+	return out
+}
+
+// runOnWire is how callers see a run.
+func runOnWire(r session.Run) gen.Run {
+	out := gen.Run{
+		RunID: r.ID.String(), SessionID: r.Session.String(), State: r.State.Wire(), Text: r.Text,
+		CreatedAt: r.CreatedAt.UTC(), StartedAt: r.StartedAt.UTC(), EndedAt: r.EndedAt.UTC(),
+		TotalTokensIn: r.TokensIn, TotalTokensOut: r.TokensOut, CumulativeCostMicros: r.CostMicros, StopReason: r.StopReason,
+	}
+	if f := r.Failure; f != nil {
+		out.Failure = &gen.RunFailure{Code: int(f.Code), Name: f.Code.Name(), Message: f.Message, Terminal: f.Terminal}
+	}
+	return out
+}
+
+// approvalOnWire is how callers see an approval.
+func approvalOnWire(a approval.Approval) gen.Approval {
+	d := a.Asked.Details
+	return gen.Approval{
+		RequestID: a.ID.String(), SessionID: a.Session.String(), RunID: a.Run.String(), Action: string(a.Asked.Action),
+		Details: gen.ApprovalDetails{Tool: d.Tool, Command: d.Command, Path: d.Path, Title: d.Title, Question: d.Question, Schema: d.Schema},
+		Payload: a.Asked.Payload, Deadline: a.Deadline.UTC(), State: string(a.State), Actor: a.Actor, Reason: a.Reason,
+		RequestedAt: a.At.UTC(), ResolvedAt: a.EndedAt.UTC(),
+	}
+}
+
+// fileOnWire is how callers see an entry of a folder.
+func fileOnWire(f guestapi.File) gen.File {
+	return gen.File{
+		Name: f.Name, Path: f.Path, Type: f.Type, Size: f.Size, Mode: fmt.Sprintf("%04o", f.Mode),
+		ModTime: f.ModTime.UTC(), Target: f.Target,
+	}
+}
+
+// list encodes each element; an empty list is [], never null.
+func list[A, B any](in []A, encode func(A) B) []B {
+	out := make([]B, 0, len(in))
+	for _, a := range in {
+		out = append(out, encode(a))
+	}
+	return out
+}

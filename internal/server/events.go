@@ -1,0 +1,97 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+
+	"paddock/internal/event"
+	"paddock/internal/fault"
+	"paddock/internal/server/sse"
+)
+
+func (e *edge) streamEvents(w http.ResponseWriter, r request) error {
+	if wantsJSON(r.Request) {
+		return e.pollEvents(w, r)
+	}
+	for _, name := range []string{"after", "wait"} {
+		if r.URL.Query().Has(name) {
+			return fault.New(fault.BadRequest, "%s is for long polls: send Accept: application/json with it", name)
+		}
+	}
+	want, err := sse.Parse(r.Request)
+	if err != nil {
+		return err
+	}
+	log, err := e.engine.Feed(r.Context(), r.who.Team, r.PathValue("session"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	ctx, cancel := untilStop(r.Request)
+	defer cancel()
+	return e.streams.Session(ctx, w, r.Request, log, want)
+}
+
+func (e *edge) streamRunEvents(w http.ResponseWriter, r request) error {
+	want, err := sse.Parse(r.Request)
+	if err != nil {
+		return err
+	}
+	ref := r.PathValue("session")
+	log, err := e.engine.Feed(r.Context(), r.who.Team, ref)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	run, err := e.engine.Run(r.Context(), r.who.Team, ref, r.PathValue("run"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := untilStop(r.Request)
+	defer cancel()
+	return e.streams.Run(ctx, w, r.Request, log, run.ID, run.State.Ended(), want)
+}
+
+// polled is the answer to a long poll (api/openapi.yaml, EventPage); its events
+// have the same form as on a stream.
+type polled struct {
+	Events    []event.Envelope `json:"events"`
+	Cursor    string           `json:"cursor"`
+	Truncated bool             `json:"truncated,omitempty"`
+	Ended     bool             `json:"ended,omitempty"`
+}
+
+func (e *edge) pollEvents(w http.ResponseWriter, r request) error {
+	for name := range r.URL.Query() {
+		if name != "after" && name != "wait" && name != "include_raw" {
+			return fault.New(fault.BadRequest, "%s is for streams: a long poll takes after, wait and include_raw", name)
+		}
+	}
+	want, err := sse.ParsePoll(r.Request)
+	if err != nil {
+		return err
+	}
+	log, err := e.engine.Feed(r.Context(), r.who.Team, r.PathValue("session"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	ctx, cancel := untilStop(r.Request)
+	defer cancel()
+	got, err := sse.Poll(ctx, log, want)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	writeJSON(w, http.StatusOK, polled{
+		Events: list(got.Events, func(e event.Event) event.Envelope { return e.Envelope(want.Raw) }),
+		Cursor: got.Cursor, Truncated: got.Truncated, Ended: got.Ended,
+	})
+	return nil
+}
+
+// wantsJSON says whether a caller asks for JSON and not for a stream.
+func wantsJSON(r *http.Request) bool {
+	accept := r.Header.Get("Accept")
+	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/event-stream")
+}

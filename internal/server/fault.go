@@ -1,0 +1,69 @@
+package server
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"paddock/internal/fault"
+	"paddock/internal/server/gen"
+)
+
+// statuses is the one place that maps faults to HTTP.
+var statuses = map[fault.Code]int{
+	fault.BadRequest:           http.StatusBadRequest,
+	fault.Unauthorized:         http.StatusUnauthorized,
+	fault.PaymentRequired:      http.StatusPaymentRequired,
+	fault.Forbidden:            http.StatusForbidden,
+	fault.NotFound:             http.StatusNotFound,
+	fault.Conflict:             http.StatusConflict,
+	fault.TooLarge:             http.StatusRequestEntityTooLarge,
+	fault.UnsupportedMediaType: http.StatusUnsupportedMediaType,
+	fault.Unprocessable:        http.StatusUnprocessableEntity,
+	fault.TooManyRequests:      http.StatusTooManyRequests,
+	fault.Internal:             http.StatusInternalServerError,
+	fault.NotSupported:         http.StatusNotImplemented,
+	fault.BadGateway:           http.StatusBadGateway,
+	fault.Unavailable:          http.StatusServiceUnavailable,
+	fault.NoSpace:              http.StatusInsufficientStorage,
+}
+
+// writeFault writes an error in both shapes that public clients read.
+func writeFault(w http.ResponseWriter, f *fault.Error) {
+	status, ok := statuses[f.Code]
+	if !ok {
+		status = http.StatusInternalServerError
+	}
+	switch f.Code {
+	case fault.Unavailable, fault.TooManyRequests:
+		w.Header().Set("Retry-After", retryAfter(f.RetryAfter))
+	case fault.Unauthorized:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	writeError(w, status, f)
+}
+
+// writeError writes a fault under a status of its own, where HTTP has a finer
+// one than the fault's code.
+func writeError(w http.ResponseWriter, status int, f *fault.Error) {
+	writeJSON(w, status, gen.ErrorBody{
+		ID: string(f.Code), Message: f.Message, RequestID: w.Header().Get(requestIDHeader),
+		Error: gen.ErrorDetail{Code: status, Message: f.Message},
+	})
+}
+
+// retryAfter is the header's whole seconds, at least one.
+func retryAfter(d time.Duration) string {
+	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
+}
+
+// writeJSON writes an answer. A failure to write is the reader's: it left.
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(body)
+}

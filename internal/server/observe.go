@@ -1,0 +1,81 @@
+package server
+
+import (
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"paddock/internal/fault"
+)
+
+const requestIDHeader = "X-Request-Id"
+
+// saneID is what a client may name its call.
+var saneID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+
+// observed names each call, logs it, and survives a handler's panic.
+func (e *edge) observed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := r.Header.Get(requestIDHeader)
+		if !saneID.MatchString(name) {
+			name = "req_" + strings.ToLower(rand.Text())
+		}
+		w.Header().Set(requestIDHeader, name)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		seen := &observedWriter{ResponseWriter: w}
+		begin := time.Now()
+		defer func() {
+			e.log.Debug("call", "request_id", name, "method", r.Method, "path", r.URL.Path, "status", seen.status, "duration", time.Since(begin))
+		}()
+		defer func() {
+			problem := recover()
+			if problem == nil {
+				return
+			}
+			if err, ok := problem.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(problem)
+			}
+			e.log.Error("handler panicked", "request_id", name, "method", r.Method, "path", r.URL.Path, "panic", problem, "stack", string(debug.Stack()))
+			if seen.status != 0 {
+				panic(http.ErrAbortHandler)
+			}
+			writeFault(seen, fault.Of(errors.New("panic")))
+		}()
+		next.ServeHTTP(seen, r)
+	})
+}
+
+// observedWriter notes the status of an answer.
+type observedWriter struct {
+	http.ResponseWriter
+	status int // 0 until the answer begins
+}
+
+// WriteHeader notes the status.
+func (w *observedWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write begins the answer with 200 when nothing else did.
+func (w *observedWriter) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *observedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// begun says whether the answer has begun.
+func begun(w http.ResponseWriter) bool {
+	seen, ok := w.(*observedWriter)
+	return ok && seen.status != 0
+}

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"io"
+
+	"paddock/internal/approval"
+	"paddock/internal/engine"
+	"paddock/internal/guestapi"
+	"paddock/internal/id"
+	"paddock/internal/server/sse"
+	"paddock/internal/session"
+	"paddock/internal/team"
+)
+
+// surface is what the edge needs of the engine. Every error is a *fault.Error,
+// or an internal one that callers learn nothing of.
+type surface interface {
+	gate
+	sessions
+	runs
+	machine
+	history
+}
+
+// gate says who may call and what is there.
+type gate interface {
+	Authenticate(ctx context.Context, token string) (team.Token, error)
+	Ready(ctx context.Context) error
+	Unserved(ctx context.Context, team id.Team, ref, what string, needsBoundary bool) error
+}
+
+type sessions interface {
+	CreateSession(ctx context.Context, team id.Team, req engine.CreateRequest) (engine.View, []string, error)
+	Session(ctx context.Context, team id.Team, ref string) (engine.View, error)
+	Sessions(ctx context.Context, team id.Team, req engine.ListRequest) ([]engine.View, string, error)
+	RemoveSession(ctx context.Context, team id.Team, ref string) error
+	SetResumeOnTopoff(ctx context.Context, team id.Team, ref string, on bool) (engine.View, error)
+	Pause(ctx context.Context, team id.Team, ref string) (pending bool, err error)
+	Resume(ctx context.Context, team id.Team, ref string) error
+}
+
+type runs interface {
+	Input(ctx context.Context, team id.Team, ref string, in engine.Input) (id.Run, error)
+	Cancel(ctx context.Context, team id.Team, ref, run, actor string) (engine.CancelResult, error)
+	Answer(ctx context.Context, team id.Team, ref, hitl string, answer engine.Answer) error
+	Runs(ctx context.Context, team id.Team, ref string, size int, token string) ([]session.Run, string, error)
+	Run(ctx context.Context, team id.Team, ref, run string) (session.Run, error)
+	Approvals(ctx context.Context, team id.Team, ref string, pending bool) ([]approval.Approval, error)
+}
+
+type machine interface {
+	Exec(ctx context.Context, team id.Team, ref string, req engine.ExecRequest) (engine.ExecResult, error)
+	ListFiles(ctx context.Context, team id.Team, ref, path string) ([]guestapi.File, error)
+	ReadFile(ctx context.Context, team id.Team, ref, path string, offset, length int64) (guestapi.File, io.ReadCloser, error)
+}
+
+type history interface {
+	// Feed opens a session's history; the caller closes it.
+	Feed(ctx context.Context, team id.Team, ref string) (feed, error)
+}
+
+type feed interface {
+	sse.Log
+	Close()
+}
+
+// production is the engine as a surface: its Feed has a concrete type.
+type production struct{ *engine.Engine }
+
+func (p production) Feed(ctx context.Context, team id.Team, ref string) (feed, error) {
+	f, err := p.Engine.Feed(ctx, team, ref)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,36 @@
+package server
+
+// route is one call that is served.
+type route struct {
+	method, path string   // below the prefix
+	query        []string // known query parameters
+	handle       handler
+}
+
+// served is all that the API serves. Its twin is api/openapi.yaml.
+var served = []route{
+	{"POST", "/sessions", []string{"resume_on_topoff", "openai_session_id"}, (*edge).createSession},
+	{"GET", "/sessions", []string{"status", "name", "parent_session_id", "search", "page_size", "page_token"}, (*edge).listSessions},
+	{"GET", "/sessions/{session}", nil, (*edge).getSession},
+	{"PATCH", "/sessions/{session}", nil, (*edge).updateSession},
+	{"DELETE", "/sessions/{session}", nil, (*edge).removeSession},
+	{"POST", "/sessions/{session}/pause", nil, (*edge).pauseSession},
+	{"POST", "/sessions/{session}/resume", nil, (*edge).resumeSession},
+
+	{"POST", "/sessions/{session}/input", nil, (*edge).sendInput},
+	{"POST", "/sessions/{session}/cancel", nil, (*edge).cancelRun},
+	{"POST", "/sessions/{session}/hitl/{approval}", nil, (*edge).answerApproval},
+	{"GET", "/sessions/{session}/approvals", []string{"state"}, (*edge).listApprovals},
+	{"GET", "/sessions/{session}/runs", []string{"page_size", "page_token"}, (*edge).listRuns},
+	{"GET", "/sessions/{session}/runs/{run}", nil, (*edge).getRun},
+
+	{"GET", "/sessions/{session}/events", []string{"cursor", "replay_only", "replay_from", "before", "limit", "include_raw", "device_id", "after", "wait"}, (*edge).streamEvents},
+	{"GET", "/sessions/{session}/runs/{run}/events", []string{"cursor", "include_raw"}, (*edge).streamRunEvents},
+
+	{"POST", "/sessions/{session}/sandbox/exec", nil, (*edge).exec},
+	{"GET", "/sessions/{session}/files", []string{"path"}, (*edge).listFiles},
+	{"GET", "/sessions/{session}/files/content", []string{"path"}, (*edge).readFile},
+
+	{"GET", "/sessions/sandbox/sizes", nil, (*edge).listSizes},
+	{"GET", "/regions", nil, (*edge).listRegions},
+}

@@ -1,0 +1,107 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+
+	"paddock/internal/approval"
+	"paddock/internal/engine"
+	"paddock/internal/fault"
+	"paddock/internal/guestapi"
+	"paddock/internal/server/gen"
+)
+
+func (e *edge) sendInput(w http.ResponseWriter, r request) error {
+	var want gen.InputRequest
+	if err := readJSON(w, r.Request, maxInput, &want); err != nil {
+		return err
+	}
+	switch {
+	case strings.TrimSpace(want.Text) == "":
+		return fault.New(fault.BadRequest, "text is blank: say something to the agent")
+	case len(want.Text) > guestapi.MaxPrompt:
+		return fault.New(fault.TooLarge, "text is larger than %d KiB; put what is long into a file of the workspace", guestapi.MaxPrompt>>10)
+	}
+	run, err := e.engine.Input(r.Context(), r.who.Team, r.PathValue("session"), engine.Input{Text: want.Text, SourceRaw: want.SourceRaw})
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, gen.InputAnswer{RunID: run.String()})
+	return nil
+}
+
+func (e *edge) cancelRun(w http.ResponseWriter, r request) error {
+	var want gen.CancelRequest
+	if err := readOptionalJSON(w, r.Request, &want); err != nil {
+		return err
+	}
+	met, err := e.engine.Cancel(r.Context(), r.who.Team, r.PathValue("session"), want.RunID, r.who.Name)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, gen.CancelAnswer{SessionID: met.Session.String(), RunID: met.Run.String(), Outcome: string(met.Outcome)})
+	return nil
+}
+
+// answers are what a person may answer; the fourth outcome is not theirs.
+var answers = []string{string(approval.OutcomeApprove), string(approval.OutcomeReject), string(approval.OutcomeDefer)}
+
+// sources are where an answer may have been given; nothing depends on it.
+var sources = []string{"", "RESOLUTION_SOURCE_UNSPECIFIED", "RESOLUTION_SOURCE_INLINE_KEYSTROKE", "RESOLUTION_SOURCE_OUT_OF_BAND"}
+
+func (e *edge) answerApproval(w http.ResponseWriter, r request) error {
+	var want gen.AnswerRequest
+	if err := readJSON(w, r.Request, maxBody, &want); err != nil {
+		return err
+	}
+	if err := oneOf("outcome", want.Outcome, answers); err != nil {
+		return err
+	}
+	if err := oneOf("source", want.Source, sources); err != nil {
+		return err
+	}
+	err := e.engine.Answer(r.Context(), r.who.Team, r.PathValue("session"), r.PathValue("approval"), engine.Answer{
+		Outcome: approval.Outcome(want.Outcome), Reason: want.Reason, Actor: r.who.Name, Content: want.Content,
+	})
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (e *edge) listApprovals(w http.ResponseWriter, r request) error {
+	state := r.URL.Query().Get("state")
+	if err := oneOf("state", state, []string{"", "pending", "all"}); err != nil {
+		return err
+	}
+	approvals, err := e.engine.Approvals(r.Context(), r.who.Team, r.PathValue("session"), state != "all")
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, gen.ApprovalList{Approvals: list(approvals, approvalOnWire)})
+	return nil
+}
+
+func (e *edge) listRuns(w http.ResponseWriter, r request) error {
+	query := r.URL.Query()
+	size, err := readPageSize(query)
+	if err != nil {
+		return err
+	}
+	runs, next, err := e.engine.Runs(r.Context(), r.who.Team, r.PathValue("session"), size, query.Get("page_token"))
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, gen.RunList{Runs: list(runs, runOnWire), NextPageToken: next})
+	return nil
+}
+
+func (e *edge) getRun(w http.ResponseWriter, r request) error {
+	run, err := e.engine.Run(r.Context(), r.who.Team, r.PathValue("session"), r.PathValue("run"))
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, gen.RunAnswer{Run: runOnWire(run)})
+	return nil
+}

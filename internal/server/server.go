@@ -1,0 +1,185 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"paddock/internal/engine"
+	"paddock/internal/fault"
+	"paddock/internal/server/sse"
+	"paddock/internal/team"
+)
+
+// prefixes are where the API stands; the second is the protocol's former name.
+var prefixes = []string{"/v2/harness-runtime", "/v2/agents"}
+
+// Options are what the edge is made of.
+type Options struct {
+	Engine    *engine.Engine
+	Logger    *slog.Logger // nil: none
+	Version   string       // shown by /healthz
+	PublicURL string       // how clients reach the server; empty: from the request
+	Streams   sse.Options
+}
+
+// New makes the handler of all calls.
+func New(options Options) http.Handler { return newHandler(production{options.Engine}, options) }
+
+// edge holds what the handlers share.
+type edge struct {
+	engine  surface
+	streams *sse.Streams
+	log     *slog.Logger
+	options Options
+}
+
+// request is a call of somebody who is known.
+type request struct {
+	*http.Request
+	who    team.Token
+	prefix string // the one of prefixes that was used
+}
+
+// handler answers a call, or returns the error to answer with. An error after
+// the first byte has cut the answer.
+type handler func(e *edge, w http.ResponseWriter, r request) error
+
+func newHandler(s surface, options Options) http.Handler {
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	e := &edge{engine: s, streams: sse.New(options.Streams), log: options.Logger, options: options}
+	root := http.NewServeMux()
+	root.HandleFunc("GET /healthz", e.health)
+	root.HandleFunc("GET /readyz", e.ready)
+	root.HandleFunc("GET /openapi.yaml", e.openapi)
+	for _, prefix := range prefixes {
+		routes := http.NewServeMux()
+		for _, route := range served {
+			routes.HandleFunc(route.method+" "+prefix+route.path, e.serve(route, prefix))
+		}
+		for _, route := range unserved {
+			routes.HandleFunc(route.method+" "+prefix+route.path, e.refuse(route))
+		}
+		routes.HandleFunc("GET "+prefix+"/triggers/{by}/{session}", e.triggersBySession)
+		root.Handle(prefix+"/", e.authenticated(strictRoutes(routes)))
+	}
+	return e.observed(strictRoutes(root))
+}
+
+// serve makes the handler of a route.
+func (e *edge) serve(route route, prefix string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := checkQuery(r, route.query); err != nil {
+			e.fail(w, r, err)
+			return
+		}
+		if err := route.handle(e, w, request{Request: r, who: caller(r), prefix: prefix}); err != nil {
+			e.fail(w, r, err)
+		}
+	}
+}
+
+// fail answers with an error, or, when the answer has begun, only logs it and
+// cuts the connection so that nobody takes the answer for whole.
+func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		e.log.Debug("caller left", "request_id", w.Header().Get(requestIDHeader), "error", err)
+		return
+	}
+	f := fault.Of(err)
+	if f.Code == fault.Internal {
+		e.log.Error("call failed", "request_id", w.Header().Get(requestIDHeader), "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	if begun(w) {
+		e.log.Debug("answer cut", "request_id", w.Header().Get(requestIDHeader), "error", err)
+		panic(http.ErrAbortHandler)
+	}
+	writeFault(w, f)
+}
+
+// authenticated lets only callers with a good token through.
+func (e *edge) authenticated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		token = strings.TrimSpace(token)
+		if !strings.EqualFold(scheme, "Bearer") || token == "" {
+			e.fail(w, r, fault.New(fault.Unauthorized, "this call needs a token: send the header Authorization: Bearer <token>"))
+			return
+		}
+		who, err := e.engine.Authenticate(r.Context(), token)
+		if err != nil {
+			e.fail(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
+	})
+}
+
+type callerKey struct{}
+
+// caller is who makes a call behind authenticated.
+func caller(r *http.Request) team.Token {
+	who, _ := r.Context().Value(callerKey{}).(team.Token)
+	return who
+}
+
+// strictRoutes answers unknown paths and wrong methods in JSON.
+func strictRoutes(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		var allowed []string
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+			other := *r
+			other.Method = method
+			if _, pattern := mux.Handler(&other); pattern != "" {
+				allowed = append(allowed, method)
+			}
+		}
+		if len(allowed) == 0 {
+			writeFault(w, fault.New(fault.NotFound, "there is nothing at %s; see /openapi.yaml", r.URL.Path))
+			return
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		writeError(w, http.StatusMethodNotAllowed,
+			fault.New(fault.BadRequest, "%s does not take %s; it takes %s", r.URL.Path, r.Method, strings.Join(allowed, ", ")))
+	})
+}
+
+// HTTP wraps a handler into a server with the edge's limits. Its Shutdown ends
+// event streams at once; other calls are waited for. There is no limit on how
+// long an answer takes: streams and execs are long, and streams limit each
+// write by themselves.
+func HTTP(handler http.Handler) *http.Server {
+	stopping, stop := context.WithCancel(context.Background())
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext: func(net.Listener) context.Context {
+			return context.WithValue(context.Background(), stoppingKey{}, stopping)
+		},
+	}
+	server.RegisterOnShutdown(stop)
+	return server
+}
+
+type stoppingKey struct{}
+
+// untilStop is the call's context, ended also when the server begins to stop.
+func untilStop(r *http.Request) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(r.Context())
+	if stopping, ok := r.Context().Value(stoppingKey{}).(context.Context); ok {
+		unhook := context.AfterFunc(stopping, cancel)
+		return ctx, func() { unhook(); cancel() }
+	}
+	return ctx, cancel
+}

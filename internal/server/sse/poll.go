@@ -1,0 +1,88 @@
+package sse
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"paddock/internal/event"
+	"paddock/internal/fault"
+	"paddock/internal/store"
+)
+
+// maxWait bounds a long poll; what stands between is said to cut at a minute.
+const maxWait = 60 * time.Second
+
+// PollRequest is what a long poll asks for.
+type PollRequest struct {
+	After string        // event id; empty: from the beginning
+	Wait  time.Duration // how long to wait when there is nothing
+	Raw   bool          // with the agent's own frames
+}
+
+// Polled is its answer.
+type Polled struct {
+	Events    []event.Event // at most 256, in order
+	Cursor    string        // what to ask for the next time
+	Truncated bool          // After named no event: this is the beginning
+	Ended     bool          // nothing will ever follow
+}
+
+// ParsePoll reads a request for a long poll. Faults are BadRequest.
+func ParsePoll(r *http.Request) (PollRequest, error) {
+	query := r.URL.Query()
+	want := PollRequest{After: query.Get("after")}
+	var err error
+	if want.Raw, err = flag(query, "include_raw"); err != nil {
+		return PollRequest{}, err
+	}
+	if text := query.Get("wait"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return PollRequest{}, fault.New(fault.BadRequest, "wait: %q is not a duration such as 30s", text)
+		}
+		want.Wait = min(d, maxWait)
+	}
+	return want, nil
+}
+
+// Poll gives the events after a place, waiting a while for the first. The end
+// of ctx is no error: then there are none.
+func Poll(ctx context.Context, log Log, want PollRequest) (Polled, error) {
+	answer := Polled{Cursor: want.After}
+	var at int64
+	if want.After != "" {
+		after, known, err := log.Seq(ctx, want.After)
+		if err != nil {
+			return Polled{}, err
+		}
+		if !known {
+			answer.Truncated, answer.Cursor = true, ""
+		}
+		at = after
+	}
+	patience := time.NewTimer(want.Wait)
+	defer patience.Stop()
+	for {
+		ended := log.Ended() // before reading: then what is read is not older
+		events, err := log.Read(ctx, store.EventPage{After: at, Limit: readPage, Raw: want.Raw})
+		if err != nil {
+			return Polled{}, err
+		}
+		if len(events) > 0 {
+			answer.Events = events
+			answer.Cursor = events[len(events)-1].ID.String()
+		}
+		answer.Ended = ended && len(events) < readPage
+		if len(events) > 0 || ended {
+			return answer, nil
+		}
+		select {
+		case <-log.Changed(at):
+		case <-patience.C:
+			return answer, nil
+		case <-ctx.Done():
+			return answer, nil
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package sse
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"paddock/internal/fault"
+	"paddock/internal/id"
+)
+
+// The sizes of pages, in events.
+const (
+	readPage     = 256  // read from the log at once
+	defaultLimit = 200  // of a page backwards
+	maxLimit     = 1000 // of a page backwards
+)
+
+// Request is what a reader asks for.
+type Request struct {
+	Cursor     string // event id: everything strictly after it
+	ReplayOnly bool   // end where the stored history ends
+	Before     string // event id, with ReplayOnly: one page of what came before it
+	Limit      int    // events of that page, 1–1000
+	Raw        bool   // with the agent's own frames
+	Device     string // a newer live stream of the same device ends this one
+}
+
+// Parse reads a request for a stream. Faults are BadRequest.
+func Parse(r *http.Request) (Request, error) {
+	query := r.URL.Query()
+	want := Request{
+		// A browser repeats the URL when it reconnects: the header knows better.
+		Cursor: cmp.Or(r.Header.Get("Last-Event-ID"), query.Get("replay_from"), query.Get("cursor")),
+		Before: query.Get("before"),
+		Limit:  defaultLimit,
+		Device: cmp.Or(query.Get("device_id"), r.Header.Get("X-Device-UUID")),
+	}
+	var err error
+	if want.ReplayOnly, err = flag(query, "replay_only"); err != nil {
+		return Request{}, err
+	}
+	if want.Raw, err = flag(query, "include_raw"); err != nil {
+		return Request{}, err
+	}
+	if text := query.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return Request{}, fault.New(fault.BadRequest, "limit: %q is not a number above zero", text)
+		}
+		want.Limit = min(n, maxLimit)
+	}
+	if want.Before != "" && !want.ReplayOnly {
+		return Request{}, fault.New(fault.BadRequest, "before needs replay_only=true: a live stream cannot begin in the past")
+	}
+	return want, nil
+}
+
+// flag reads a boolean query parameter; absent is false.
+func flag(query url.Values, name string) (bool, error) {
+	switch query.Get(name) {
+	case "true", "1":
+		return true, nil
+	case "false", "0", "":
+		return false, nil
+	}
+	return false, fault.New(fault.BadRequest, "%s: %q is neither true nor false", name, query.Get(name))
+}
+
+// span is the part of a history that a stream gives: what comes after a place,
+// up to an end, or with live on and on.
+type span struct {
+	after     int64
+	until     int64 // last seq; unless live
+	live      bool
+	run       id.Run // only events of this run, which end the stream; zero: all
+	raw       bool
+	cursor    string // as asked for, when it is known
+	truncated bool   // the cursor is not known: from the beginning
+	page      bool   // says at its end whether there is something before it
+}
+
+// span finds the part of the history that a request for a session's stream is
+// about.
+func (want Request) span(ctx context.Context, log Log) (span, error) {
+	s := span{live: !want.ReplayOnly, until: log.Last(), raw: want.Raw}
+	if want.Before != "" {
+		before, known, err := log.Seq(ctx, want.Before)
+		if err != nil {
+			return span{}, err
+		}
+		if !known {
+			return span{}, fault.New(fault.BadRequest, "before: this session has no event %q", want.Before)
+		}
+		s.page, s.until = true, before-1
+		s.after = max(0, s.until-int64(want.Limit))
+	}
+	if want.Cursor == "" {
+		if s.live {
+			var err error
+			s.after, err = log.Recent(ctx)
+			return s, err
+		}
+		return s, nil
+	}
+	after, known, err := log.Seq(ctx, want.Cursor)
+	if err != nil {
+		return span{}, err
+	}
+	s.after = max(s.after, after)
+	s.truncated = !known
+	if known {
+		s.cursor = want.Cursor
+	}
+	return s, nil
+}

@@ -1,0 +1,233 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"paddock/internal/approval"
+	"paddock/internal/engine"
+	"paddock/internal/event"
+	"paddock/internal/fault"
+	"paddock/internal/guestapi"
+	"paddock/internal/id"
+	"paddock/internal/session"
+	"paddock/internal/store"
+	"paddock/internal/team"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const goodToken = "good"
+
+var (
+	someTime     = time.Date(2026, 11, 30, 12, 0, 0, 123, time.UTC)
+	someSession  = id.New[id.Session]()
+	someRun      = id.New[id.Run]()
+	someApproval = id.New[id.Approval]()
+)
+
+// stage plays the engine: it notes what it was asked and answers as told.
+type stage struct {
+	view     engine.View
+	warnings []string
+	pending  bool
+	run      session.Run
+	approval approval.Approval
+	result   engine.ExecResult
+	file     string
+	history  *story
+	err      error // of every call but Authenticate
+
+	create engine.CreateRequest
+	list   engine.ListRequest
+	input  engine.Input
+	answer engine.Answer
+	exec   engine.ExecRequest
+	ref    string
+}
+
+func newStage() *stage {
+	return &stage{
+		view: engine.View{
+			Session: session.Session{
+				ID: someSession, Name: "demo-quiet-otter", Adapter: "demo", State: session.Ready, CreatedAt: someTime,
+				Environment: id.New[id.Environment](), Sandbox: id.New[id.Sandbox](), Memory: "kept",
+			},
+			Run: &session.Run{ID: someRun, State: session.RunRunning},
+		},
+		warnings: []string{"no network yet"},
+		run: session.Run{
+			ID: someRun, Session: someSession, Text: "hi", State: session.RunFailed, CreatedAt: someTime, StartedAt: someTime, EndedAt: someTime,
+			Failure: &session.Failure{Code: event.ToolError, Message: "it broke", Terminal: true},
+		},
+		approval: approval.Approval{
+			ID: someApproval, Session: someSession, Run: someRun, State: approval.Pending, At: someTime, Deadline: someTime,
+			Asked: event.Asked{Action: event.ActionBash, Details: event.AskDetails{Tool: "shell", Command: "make"}, Payload: json.RawMessage(`{"a":1}`)},
+		},
+		result:  engine.ExecResult{Code: 3, Stdout: []byte("out"), Stderr: []byte{'e', 0xff}, StdoutTruncated: true, Duration: 1500 * time.Millisecond},
+		file:    "0123456789",
+		history: newHistory(5),
+	}
+}
+
+func (s *stage) Authenticate(_ context.Context, token string) (team.Token, error) {
+	if token != goodToken {
+		return team.Token{}, fault.New(fault.Unauthorized, "the token is not known")
+	}
+	return team.Token{Name: "laptop"}, nil
+}
+
+func (s *stage) Ready(context.Context) error { return s.err }
+
+func (s *stage) Unserved(_ context.Context, _ id.Team, ref, what string, _ bool) error {
+	s.ref = ref
+	if s.err != nil {
+		return s.err
+	}
+	return fault.New(fault.NotSupported, "%s is not supported yet", what)
+}
+
+func (s *stage) CreateSession(_ context.Context, _ id.Team, req engine.CreateRequest) (engine.View, []string, error) {
+	s.create = req
+	return s.view, s.warnings, s.err
+}
+
+func (s *stage) Session(_ context.Context, _ id.Team, ref string) (engine.View, error) {
+	s.ref = ref
+	return s.view, s.err
+}
+
+func (s *stage) Sessions(_ context.Context, _ id.Team, req engine.ListRequest) ([]engine.View, string, error) {
+	s.list = req
+	return []engine.View{s.view}, "next", s.err
+}
+
+func (s *stage) RemoveSession(context.Context, id.Team, string) error { return s.err }
+
+func (s *stage) SetResumeOnTopoff(_ context.Context, _ id.Team, _ string, on bool) (engine.View, error) {
+	view := s.view
+	view.ResumeOnTopoff = on
+	return view, s.err
+}
+
+func (s *stage) Pause(context.Context, id.Team, string) (bool, error) { return s.pending, s.err }
+func (s *stage) Resume(context.Context, id.Team, string) error        { return s.err }
+
+func (s *stage) Input(_ context.Context, _ id.Team, _ string, in engine.Input) (id.Run, error) {
+	s.input = in
+	return someRun, s.err
+}
+
+func (s *stage) Cancel(context.Context, id.Team, string, string, string) (engine.CancelResult, error) {
+	return engine.CancelResult{Session: someSession, Run: someRun, Outcome: guestapi.CancelAcked}, s.err
+}
+
+func (s *stage) Answer(_ context.Context, _ id.Team, _, _ string, answer engine.Answer) error {
+	s.answer = answer
+	return s.err
+}
+
+func (s *stage) Runs(context.Context, id.Team, string, int, string) ([]session.Run, string, error) {
+	return []session.Run{s.run}, "", s.err
+}
+
+func (s *stage) Run(context.Context, id.Team, string, string) (session.Run, error) {
+	return s.run, s.err
+}
+
+func (s *stage) Approvals(context.Context, id.Team, string, bool) ([]approval.Approval, error) {
+	return []approval.Approval{s.approval}, s.err
+}
+
+func (s *stage) Exec(_ context.Context, _ id.Team, _ string, req engine.ExecRequest) (engine.ExecResult, error) {
+	s.exec = req
+	return s.result, s.err
+}
+
+func (s *stage) ListFiles(context.Context, id.Team, string, string) ([]guestapi.File, error) {
+	return []guestapi.File{{Name: "a", Path: "a", Type: "file", Size: 1, Mode: 0o644, ModTime: someTime}}, s.err
+}
+
+func (s *stage) ReadFile(_ context.Context, _ id.Team, _, _ string, offset, length int64) (guestapi.File, io.ReadCloser, error) {
+	if s.err != nil {
+		return guestapi.File{}, nil, s.err
+	}
+	from := min(offset, int64(len(s.file)))
+	part := s.file[from:]
+	if length >= 0 {
+		part = part[:min(length, int64(len(part)))]
+	}
+	return guestapi.File{Size: int64(len(s.file)), ModTime: someTime}, io.NopCloser(bytes.NewBufferString(part)), nil
+}
+
+func (s *stage) Feed(context.Context, id.Team, string) (feed, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	return s.history, nil
+}
+
+// story is a short history to which nothing comes.
+type story struct{ events []event.Event }
+
+func newHistory(n int) *story {
+	h := &story{}
+	for i := range n {
+		at := someTime.Add(time.Duration(i))
+		h.events = append(h.events, event.Event{
+			ID: id.NewEvent(at, int64(i+1)), Session: someSession, Run: someRun, Seq: int64(i + 1), At: at,
+			Kind: event.TokenDelta, Data: json.RawMessage(`{"text":"x"}`),
+		})
+	}
+	return h
+}
+
+func (h *story) Close()              {}
+func (h *story) Session() id.Session { return someSession }
+func (h *story) Last() int64         { return int64(len(h.events)) }
+func (h *story) Ended() bool         { return false }
+
+func (h *story) Recent(context.Context) (int64, error) { return 0, nil }
+func (h *story) Changed(int64) <-chan struct{}         { return nil }
+
+func (h *story) Read(_ context.Context, page store.EventPage) ([]event.Event, error) {
+	return h.events[min(page.After, h.Last()):], nil
+}
+
+func (h *story) Seq(_ context.Context, cursor string) (int64, bool, error) {
+	for _, e := range h.events {
+		if e.ID.String() == cursor {
+			return e.Seq, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// call is one request to an edge, and what came of it.
+type call struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// do makes a request with a good token; headers are name, value pairs.
+func do(t *testing.T, h http.Handler, method, path, body string, headers ...string) call {
+	t.Helper()
+	r := httptest.NewRequest(method, path, bytes.NewBufferString(body))
+	r.Header.Set("Authorization", "Bearer "+goodToken)
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return call{w.Code, w.Header(), w.Body.String()}
+}

@@ -1,0 +1,42 @@
+package session
+
+import (
+	"time"
+
+	"paddock/internal/id"
+)
+
+// Session is one running instance of an environment.
+type Session struct {
+	ID          id.Session
+	Team        id.Team
+	Name        string
+	Environment id.Environment
+	Adapter     string // the agent's word in the spec: demo, custom, none; never changes
+	State       State
+	Generation  int64 // counts changes of the row; a decision made on an older one conflicts
+	PauseReason PauseReason
+	// PausePending is the reason of a pause that waits for the boundary; empty
+	// when none does.
+	PausePending PauseReason
+	Reason       string // why it failed, one sentence
+	Terminal     string // why it accepts no further input; empty when it does
+
+	IdleTimeout    time.Duration
+	KeepWarm       bool
+	ResumeOnTopoff bool
+	OpenAISession  string // stored, unused
+
+	CreatedAt   time.Time
+	LastEventAt time.Time
+	ActiveAt    time.Time // last activity, for the idle timer
+	Deadline    time.Time // of the present waiting state (provisioning, destroying); zero when none
+	EndedAt     time.Time // when it was destroyed or failed
+
+	LastSeq int64      // of its history
+	Sandbox id.Sandbox // zero until one is allocated
+	Memory  string     // "kept", or "lost:<reason>" after a recovery that could not keep it
+}
+
+// AcceptsInput says whether another turn may be started, the state apart.
+func (s Session) AcceptsInput() bool { return s.Terminal == "" && s.Adapter != "none" }

@@ -1,0 +1,94 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"paddock/internal/id"
+	"paddock/internal/session"
+	"paddock/internal/store"
+)
+
+// planner is a runner that gives the plan of a query instead of its rows.
+type planner struct {
+	on   *statements
+	plan []string
+}
+
+func (p *planner) query(ctx context.Context, _ func(*sql.Rows) error, text string, args ...any) error {
+	return p.on.query(ctx, func(rows *sql.Rows) error {
+		var node, parent, unused int
+		var detail string
+		err := rows.Scan(&node, &parent, &unused, &detail)
+		p.plan = append(p.plan, detail)
+		return err
+	}, "EXPLAIN QUERY PLAN "+text, args...)
+}
+
+// TestReadsUseIndexes keeps every read that grows with use on an index: no scan
+// of a whole table, nothing sorted after reading.
+func TestReadsUseIndexes(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), databaseName))
+	ctx, own, run, team := t.Context(), id.New[id.Session](), id.New[id.Run](), id.New[id.Team]()
+	for _, tc := range []struct {
+		name string
+		uses string // the index that the first step has to use
+		read func(q queries) error
+	}{
+		{"events after", "INDEX sqlite_autoindex_events_1 (session_id=? AND seq>?)", func(q queries) error {
+			_, err := q.Events(ctx, own, store.EventPage{After: 5, Limit: 10})
+			return err
+		}},
+		{"events before", "INDEX sqlite_autoindex_events_1 (session_id=? AND seq<?)", func(q queries) error {
+			_, err := q.Events(ctx, own, store.EventPage{Before: 5, Limit: 10, Raw: true})
+			return err
+		}},
+		{"events of a run", "INDEX events_run (run_id=? AND seq>?)", func(q queries) error {
+			_, err := q.Events(ctx, own, store.EventPage{After: 5, Run: run, Limit: 10})
+			return err
+		}},
+		{"session by id", "INDEX sqlite_autoindex_sessions_1 (id=?)", func(q queries) error {
+			_, err := q.SessionByID(ctx, own)
+			return err
+		}},
+		{"sessions of a team", "INDEX sessions_team (team_id=? AND id<?)", func(q queries) error {
+			_, err := q.Sessions(ctx, store.SessionFilter{Team: team, Before: own, Limit: 10})
+			return err
+		}},
+		{"runs", "INDEX runs_session (session_id=?)", func(q queries) error {
+			_, err := q.Runs(ctx, store.RunFilter{Session: own, States: []session.RunState{session.RunQueued}, Limit: 1})
+			return err
+		}},
+		{"runs before", "INDEX runs_session (session_id=? AND ordinal<?)", func(q queries) error {
+			_, err := q.Runs(ctx, store.RunFilter{Session: own, After: run, Newest: true, Limit: 1})
+			return err
+		}},
+		{"approvals", "INDEX approvals_session (session_id=?)", func(q queries) error {
+			_, err := q.Approvals(ctx, own, true)
+			return err
+		}},
+		{"token", "INDEX sqlite_autoindex_tokens_2 (hash=?)", func(q queries) error {
+			_, err := q.Token(ctx, "h")
+			return err
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := &planner{on: s.statements}
+			_ = tc.read(queries{p}) // without rows most say that nothing was found
+			plan := strings.Join(p.plan, "\n")
+			if len(p.plan) == 0 || !strings.Contains(p.plan[0], tc.uses) || strings.Contains(plan, "SCAN") || strings.Contains(plan, "TEMP B-TREE") {
+				t.Errorf("plan, which should use %s:\n%s", tc.uses, plan)
+			}
+		})
+	}
+
+	// A name has few holders, so putting these in order after reading is fine.
+	p := &planner{on: s.statements}
+	_, _ = queries{p}.Session(ctx, team, "a")
+	if len(p.plan) == 0 || !strings.Contains(p.plan[0], "(team_id=? AND name_key=?)") {
+		t.Errorf("session by name: %q", p.plan)
+	}
+}

@@ -1,0 +1,157 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"paddock/internal/approval"
+	"paddock/internal/environment"
+	"paddock/internal/event"
+	"paddock/internal/id"
+	"paddock/internal/session"
+	"paddock/internal/team"
+)
+
+// The errors of the port; every other error means that the store is broken.
+var (
+	ErrNotFound  = errors.New("not found")
+	ErrStale     = errors.New("changed by somebody else meanwhile")
+	ErrNameInUse = errors.New("name is in use")
+	ErrNoSlot    = errors.New("no free slot")
+)
+
+// Store keeps everything. It is safe for concurrent use.
+type Store interface {
+	Reader
+
+	// Update runs fn in a transaction of its own and returns once it is durable
+	// (or with fn's error, or the store's, and nothing written). fn may read its
+	// own writes through tx, runs alone, must be quick, must not block and must
+	// not keep tx. A panic in fn becomes its error, and an error of the database
+	// that fn has hidden fails the update all the same. When ctx ends while
+	// waiting, the error is ctx's and the outcome is unknown to the caller only if
+	// fn had begun.
+	Update(ctx context.Context, fn func(tx Tx) error) error
+
+	// Close waits for the running commit and closes. Updates after it fail.
+	Close() error
+}
+
+// Reader reads what is committed (or, on a Tx, also what it wrote itself).
+// Absent rows are ErrNotFound; empty lists are no error.
+type Reader interface {
+	// Session finds a session of the team by id or by name. A name means its
+	// live holder (HoldsName), else the one that held it last.
+	Session(ctx context.Context, team id.Team, ref string) (session.Session, error)
+
+	// SessionByID finds a session of any team.
+	SessionByID(ctx context.Context, session id.Session) (session.Session, error)
+
+	// Sessions lists sessions, newest first.
+	Sessions(ctx context.Context, filter SessionFilter) ([]session.Session, error)
+
+	// Run finds one run of a session.
+	Run(ctx context.Context, session id.Session, run id.Run) (session.Run, error)
+
+	// Runs lists a session's runs in order of creation, oldest first.
+	Runs(ctx context.Context, filter RunFilter) ([]session.Run, error)
+
+	// Approval finds one approval of a session.
+	Approval(ctx context.Context, session id.Session, approval id.Approval) (approval.Approval, error)
+
+	// Approvals lists a session's approvals, oldest first; only the open ones
+	// (approval.State.Open) when open is set.
+	Approvals(ctx context.Context, session id.Session, open bool) ([]approval.Approval, error)
+
+	// Events reads a piece of a session's history, in order.
+	Events(ctx context.Context, session id.Session, page EventPage) ([]event.Event, error)
+
+	// Environment finds one environment.
+	Environment(ctx context.Context, environment id.Environment) (environment.Environment, error)
+
+	// Machine finds the machine of a session.
+	Machine(ctx context.Context, session id.Session) (Machine, error)
+
+	// Machines lists all machines.
+	Machines(ctx context.Context) ([]Machine, error)
+
+	// Token finds a token by team.HashToken of its text.
+	Token(ctx context.Context, hash string) (team.Token, error)
+}
+
+// Tx is one transaction.
+type Tx interface {
+	Reader
+
+	// CreateSession inserts a session. ErrNameInUse when a session of the team
+	// that HoldsName has the name (compared by session.NameKey); ErrNoSlot when
+	// limit > 0 and limit or more sessions of the team HoldsSlot.
+	CreateSession(s session.Session, limit int) error
+
+	// UpdateSession stores s over the row if that still has s.Generation, else
+	// ErrStale. The stored row, and s, then have the next generation. Place and
+	// time of the last event are not touched (see Append); nor are id, team, name,
+	// adapter and time of creation, which never change.
+	UpdateSession(s *session.Session) error
+
+	// SaveRun, SaveApproval, SaveMachine, SaveToken insert the row or store it
+	// over the one with the same id.
+	SaveRun(r session.Run) error
+	SaveApproval(a approval.Approval) error
+	SaveMachine(m Machine) error
+	SaveToken(t team.Token) error
+
+	// SaveEnvironment inserts an environment; they never change.
+	SaveEnvironment(e environment.Environment) error
+
+	// DeleteMachine forgets a session's machine; absent is no error.
+	DeleteMachine(session id.Session) error
+
+	// EnsureTeam finds the team of this name or inserts it with id fresh.
+	EnsureTeam(name string, fresh id.Team, at time.Time) (team.Team, error)
+
+	// Append adds events to the end of a session's history and gives them their
+	// places: seq without gaps, a time that never runs behind the last one's
+	// (at is the clock now), and ids that sort in the same order (id.NewEvent). A
+	// draft without Data gets {}; a session that is absent is ErrNotFound.
+	Append(session id.Session, at time.Time, drafts ...event.Draft) ([]event.Event, error)
+}
+
+// SessionFilter chooses sessions; zero fields choose all.
+type SessionFilter struct {
+	Team   id.Team
+	States []session.State
+	Name   string     // exact, compared by session.NameKey
+	Search string     // a part of the name or of the id, case-insensitive
+	Before id.Session // only those made before this one (ids sort by time)
+	Limit  int        // 0: no limit
+}
+
+// RunFilter chooses runs of one session.
+type RunFilter struct {
+	Session id.Session
+	States  []session.RunState // empty: all
+	After   id.Run             // only those created after this one; ErrNotFound when it is not the session's
+	Newest  bool               // newest first instead of oldest first; After then means older than
+	Limit   int                // 0: no limit
+}
+
+// EventPage chooses a piece of a history.
+type EventPage struct {
+	After  int64  // seq > After
+	Before int64  // seq < Before, when > 0: then the last Limit of these
+	Run    id.Run // only events of this run, when not zero
+	Limit  int    // at most so many; 0: no limit
+	Raw    bool   // with the native bytes
+}
+
+// Machine is what is stored of a session's sandbox.
+type Machine struct {
+	Session   id.Session
+	Sandbox   id.Sandbox
+	Handle    []byte // sandbox.Handle, encoded
+	Epoch     int64  // of the guest's numbering; a new one at each start and restore
+	Ack       int64  // last report of the epoch whose effects are stored
+	CreatedAt time.Time
+}
