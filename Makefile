@@ -36,6 +36,7 @@ codegen: check
 	@{ grep -rl --include='*.go' '^//go:generate ' . || true; } | xargs -r -n1 dirname | sort -u | \
 	while read -r dir; do echo "go generate $$dir"; go generate "$$dir"; done
 
+test: export PADDOCK_BIN = $(CURDIR)/bin/paddock
 test: build vet ## vet, then all tests; sandbox tests need root, else they are skipped and counted
 	@go test -count=1 -timeout 20m $(TESTFLAGS) -json ./... | go run ./internal/testreport
 

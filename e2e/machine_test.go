@@ -83,6 +83,13 @@ func (s *server) waitExec(id, line, want string) {
 	})
 }
 
+// waitProcesses waits until n processes in the machine have exactly this command
+// line.
+func (s *server) waitProcesses(id, cmdline, n string) {
+	s.t.Helper()
+	s.waitExec(id, `for f in /proc/[0-9]*/cmdline; do [ "$(tr '\0' ' ' < $f)" = '`+cmdline+` ' ] && echo x; done 2>/dev/null | wc -l`, n+"\n")
+}
+
 type execResult struct {
 	ExitCode     int `json:"exit_code"`
 	Stdout       string
@@ -142,7 +149,8 @@ func TestExec(t *testing.T) {
 		if !r.TimedOut || r.ExitCode < 128 {
 			t.Errorf("%+v", r)
 		}
-		s.waitExec(id, "pgrep -f 'sleep 432[12]' | wc -l", "0\n")
+		s.waitProcesses(id, "sleep 4321", "0")
+		s.waitProcesses(id, "sleep 4322", "0")
 	})
 	t.Run("background child holds the pipe", func(t *testing.T) {
 		began := time.Now()
@@ -150,7 +158,7 @@ func TestExec(t *testing.T) {
 		if !r.Detached || r.Stdout != "started\n" || r.ExitCode != 0 || time.Since(began) > 10*time.Second {
 			t.Errorf("%+v after %s", r, time.Since(began))
 		}
-		s.waitExec(id, "pgrep -f 'sleep 5432' | wc -l", "1\n")
+		s.waitProcesses(id, "sleep 5432", "1")
 	})
 	t.Run("much output", func(t *testing.T) {
 		r, h := s.execWith(id, map[string]any{"argv": []string{"sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x; echo end >&2"}})

@@ -144,8 +144,9 @@ func TestFailureIsTerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			id := s.create("agent: demo\n").SessionID
 			s.turn(id, "hello")
+			s.send(id, "slow 3") // so that both that follow wait in line
 			run := s.send(id, c.input)
-			behind := s.send(id, "hello again") // fails with it, or is refused: here it was accepted
+			behind := s.send(id, "hello again")
 			f := payload[failed](t, s.waitRun(id, run))
 			if !strings.Contains(f.Message, c.message) || f.Code != c.code || !f.Terminal {
 				t.Errorf("failure is %+v", f)
@@ -206,10 +207,12 @@ func TestQueueAndCancel(t *testing.T) {
 	}
 	// The turn's processes die with it.
 	run := s.send(id, "run (setsid sleep 98765 &) ; sleep 98766")
-	s.waitExec(id, "pgrep -f 'sleep 9876[56]' | wc -l", "2\n")
+	s.waitProcesses(id, "sleep 98765", "1")
+	s.waitProcesses(id, "sleep 98766", "1")
 	s.cancel(id, run)
 	s.waitRun(id, run)
-	s.waitExec(id, "pgrep -f 'sleep 9876[56]' | wc -l", "0\n")
+	s.waitProcesses(id, "sleep 98765", "0")
+	s.waitProcesses(id, "sleep 98766", "0")
 }
 
 // cancel asks for a cancel over the wire (the public client has no call for it)

@@ -14,20 +14,29 @@ import (
 
 	"paddock/internal/guest"
 	"paddock/internal/guest/adapter/acp"
+	"paddock/internal/guest/proc"
 )
 
 func main() {
+	run := serve
+	if len(os.Args) > 1 && os.Args[1] == guest.LaunchWord {
+		run = func() error { return proc.Launch(os.Args[2:]) }
+	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "paddock-guest:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func serve() error {
 	// Every thread, so every process of the machine: no program can gain
 	// privileges by being executed.
 	if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
 		return fmt.Errorf("set no_new_privs: %w", errno)
+	}
+	agentTasks, err := guest.LimitTasks()
+	if err != nil {
+		return err
 	}
 	unix.Umask(0o022)
 	if err := os.Chdir("/"); err != nil {
@@ -35,7 +44,7 @@ func run() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT)
 	defer stop()
-	options := guest.Defaults(build(), map[string]guest.NewAdapter{"acp": acp.New})
+	options := guest.Defaults(build(), agentTasks, map[string]guest.NewAdapter{"acp": acp.New})
 	options.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	d := guest.New(options)
 	d.Run(ctx)

@@ -33,6 +33,7 @@ var layers = map[string]int{
 	"internal/network":        4,
 	"internal/template":       4,
 	"internal/guest":          4,
+	"internal/demoagent":      4,
 	"internal/engine":         4,
 
 	"internal/server":  5,
@@ -71,6 +72,9 @@ var narrow = map[string][]string{
 	"client":        {},
 }
 
+// forTests lists what tests of any layer may use, and nothing but tests.
+var forTests = []string{"internal/fakemodel"}
+
 // guestModules is all that the programs inside a sandbox are made of, besides
 // the standard library and guestPackages. The guest is small and static on
 // purpose: it is the part that untrusted code stands next to.
@@ -85,6 +89,7 @@ var guestModules = []string{
 // guestPackages are the packages of ours that may be inside a sandbox, with
 // everything below them.
 var guestPackages = []string{
+	"internal/demoagent",
 	"internal/event",
 	"internal/fault",
 	"internal/guest",

@@ -43,12 +43,11 @@ type DemoConfig struct {
 }
 
 // Main runs one command line (args without the program's name) and returns the
-// exit code. An interrupt or SIGTERM cancels the command's context; a second
-// one ends the process.
+// exit code. An interrupt or SIGTERM cancels the command's context; more of them
+// change nothing, so that what cleans up is not cut off (SIGQUIT does that).
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, hooks Hooks) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	defer context.AfterFunc(ctx, stop)()
 
 	a := &app{in: stdin, out: stdout, err: stderr, hooks: hooks, getenv: os.Getenv, now: time.Now}
 	root := newRoot(a)

@@ -97,7 +97,7 @@ func (a *app) prompt(cmd *cobra.Command, k *asker, s client.Session, text string
 		return err
 	}
 	if s.Run != nil && a.output == textFormat {
-		a.note("%s waits behind %s, which is %s.", run, s.Run.RunID, runWord(s.Run.State))
+		a.note("%s waits behind %s (%s).", run, s.Run.RunID, runWord(s.Run.State))
 	}
 	k.t = a.newTurn(s.Name, run)
 	return k.t.follow(cmd.Context(), stream, k.answer)

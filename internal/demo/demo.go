@@ -61,11 +61,19 @@ func Run(ctx context.Context, o Options) (err error) {
 		if err != nil && ctx.Err() == nil {
 			d.tail()
 		}
-		err = errors.Join(err, d.close(clean))
+		if left := d.close(clean); left != nil {
+			left = fmt.Errorf("clean up: %w", left)
+			fmt.Fprintln(o.Out, left) // an interrupt would hide it
+			err = errors.Join(err, left)
+		}
 	}()
 	for i, s := range d.steps() {
 		start := time.Now()
 		fact, err := s.do(ctx)
+		if errors.Is(ctx.Err(), context.Canceled) {
+			fmt.Fprintf(o.Out, "%2d … %s: interrupted, cleaning up\n", i+1, s.title)
+			return ctx.Err()
+		}
 		if err != nil {
 			fmt.Fprintf(o.Out, "%2d ✗ %s\n", i+1, s.title)
 			return fmt.Errorf("%s: %w", s.title, err)
@@ -121,10 +129,7 @@ func (d *show) close(ctx context.Context) error {
 	} else {
 		errs = append(errs, os.RemoveAll(d.dir))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("clean up: %w", err)
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // removeAll removes the session if it is there.

@@ -70,8 +70,8 @@ func (d *show) alive() (int, error) {
 const note = "written by the agent"
 
 func (d *show) firstTurn(ctx context.Context) (string, error) {
-	_, err := d.say(ctx, "write notes.txt "+note)
-	return "", err
+	answer, err := d.say(ctx, "write notes.txt "+note)
+	return "“" + firstLine(answer) + "”", err
 }
 
 func (d *show) secondTurn(ctx context.Context) (string, error) { return d.turn(ctx, 2) }
@@ -82,7 +82,7 @@ func (d *show) turn(ctx context.Context, k int) (string, error) {
 	if want := fmt.Sprintf("turn %d: ", k); err == nil && !strings.HasPrefix(answer, want) {
 		err = fmt.Errorf("the agent answered %q, which does not begin with %q", answer, want)
 	}
-	return strconv.Quote(firstLine(answer)), err
+	return "“" + firstLine(answer) + "”", err
 }
 
 func firstLine(s string) string {
@@ -98,7 +98,7 @@ func (d *show) readFile(ctx context.Context) (string, error) {
 	if err == nil && got != note {
 		err = fmt.Errorf("the file holds %q, the agent wrote %q", got, note)
 	}
-	return strconv.Quote(got), err
+	return "“" + got + "”", err
 }
 
 // counter counts in its memory as fast as it can and writes the count when
@@ -114,7 +114,7 @@ func (d *show) background(ctx context.Context) (string, error) {
 		return "", err
 	}
 	used, err := d.measure(ctx, time.Second)
-	if err == nil && used < 200*time.Millisecond {
+	if err == nil && used < 100*time.Millisecond {
 		err = fmt.Errorf("a busy process in the sandbox used only %v of CPU in a second", used)
 	}
 	return fmt.Sprintf("pid %s inside; %d ms of CPU in 1 s on the host", d.pid, used.Milliseconds()), err

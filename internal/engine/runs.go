@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"paddock/internal/fault"
@@ -24,6 +25,9 @@ func (e *Engine) Runs(ctx context.Context, team id.Team, ref string, size int, t
 		}
 	}
 	runs, err := e.store.Runs(ctx, filter)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, "", badPageToken(token)
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("list runs: %w", err)
 	}

@@ -30,7 +30,7 @@ func (e *Engine) CreateSession(ctx context.Context, team id.Team, req CreateRequ
 		if generated {
 			name = session.GenerateName(env.Spec.Agent)
 		} else if err := session.CheckName(name); err != nil {
-			return View{}, nil, fault.New(fault.BadRequest, "%s", err)
+			return View{}, nil, fault.New(fault.BadRequest, "name: %s", err)
 		}
 		s, err := e.insert(ctx, team, name, env, req)
 		if generated && errors.Is(err, store.ErrNameInUse) {
@@ -56,7 +56,7 @@ func (e *Engine) recipe(ctx context.Context, team id.Team, req CreateRequest) (e
 		}
 		return env, warnings, nil
 	}
-	spec, notes, err := environment.Parse(req.Spec)
+	spec, notes, err := environment.Parse(req.Spec, session.CheckName)
 	if err != nil {
 		return environment.Environment{}, nil, fault.New(fault.BadRequest, "%s", err)
 	}

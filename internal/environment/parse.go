@@ -32,14 +32,14 @@ var (
 
 // Parse reads a spec, YAML or JSON, strictly: a key that is unknown, comes
 // later, stands twice or has a value of the wrong kind is a fault, never
-// ignored. All faults come at once, as a *Faults. The name's grammar is that of
-// sessions and is checked where a session gets it.
-func Parse(text []byte) (Spec, []Warning, error) {
+// ignored. All faults come at once, as a *Faults. checkName says in a sentence
+// what is wrong with a session's name.
+func Parse(text []byte, checkName func(name string) error) (Spec, []Warning, error) {
 	root, fault := load(text)
 	if fault != nil {
 		return Spec{}, nil, newFaults([]Fault{*fault})
 	}
-	p := parser{at: map[string]value{}, spec: defaults()}
+	p := parser{at: map[string]value{}, spec: defaults(), checkName: checkName}
 	p.structure(root, "")
 	p.fields(value{node: root}, specFields, "agent: demo")
 	if root.Kind == yaml.MappingNode {
@@ -61,8 +61,9 @@ func defaults() Spec {
 // parser fills a spec from the keys of a text.
 type parser struct {
 	reader
-	spec Spec
-	at   map[string]value // what the text sets, by path
+	spec      Spec
+	at        map[string]value // what the text sets, by path
+	checkName func(string) error
 }
 
 // fields are the keys of a mapping and what each does.
@@ -105,6 +106,8 @@ func (p *parser) name(v value) {
 	name, ok := p.text(v, "a text such as my-session")
 	if ok && name == "" {
 		p.fault(v.node, v.path, "is empty; leave it out to get a generated one")
+	} else if err := p.checkName(name); ok && err != nil {
+		p.fault(v.node, v.path, "%s", err)
 	}
 	p.spec.Name = name
 }

@@ -17,6 +17,15 @@ func spec(change func(*Spec)) Spec {
 	return s
 }
 
+// anyName stands for the grammar of names, which is that of sessions, a package
+// beside this one.
+func anyName(name string) error {
+	if strings.HasPrefix(name, "bad") {
+		return errors.New("will not do")
+	}
+	return nil
+}
+
 func TestParse(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string
@@ -74,7 +83,7 @@ max_run_time: 90s
 			}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, warnings, err := Parse([]byte(tc.text))
+			got, warnings, err := Parse([]byte(tc.text), anyName)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +109,7 @@ func checkMarshal(t *testing.T, s Spec) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _, err := Parse(text)
+	again, _, err := Parse(text, anyName)
 	if err != nil {
 		t.Fatalf("read what was written: %v\n%s", err, text)
 	}
@@ -209,6 +218,7 @@ func TestFaults(t *testing.T) {
 		{"command of another agent", "agent: demo\ncommand: [x]", []string{
 			"line 2: command: only agent: custom takes a command; agent is demo"}},
 		{"empty name", "agent: demo\nname: ''", []string{"line 2: name: is empty; leave it out to get a generated one"}},
+		{"bad name", "agent: demo\nname: bad one", []string{"line 2: name: will not do"}},
 		{"variables", "agent: demo\nenv:\n  1A: x\n  A-B: x\n  PADDOCK_URL: x\n  NUL: \"\\0\"\n  Ä: x\n  \"\": x", []string{
 			"line 3: env.1A: a variable's name has letters, digits and _ and does not begin with a digit",
 			"line 4: env.A-B: a variable's name has letters, digits and _ and does not begin with a digit",
@@ -222,7 +232,7 @@ func TestFaults(t *testing.T) {
 		{"key with dots", "agent: demo\npermissions.default: allow", []string{"line 2: permissions.default: unknown key; did you mean permissions?"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, _, err := Parse([]byte(tc.text))
+			_, _, err := Parse([]byte(tc.text), anyName)
 			var faults *Faults
 			if !errors.As(err, &faults) {
 				t.Fatalf("error is %v", err)
@@ -239,7 +249,7 @@ func TestFaultsAreLimited(t *testing.T) {
 	for i := range 60_000 {
 		fmt.Fprintf(&b, "k%d: 1\n", i)
 	}
-	_, _, err := Parse([]byte(b.String()))
+	_, _, err := Parse([]byte(b.String()), anyName)
 	lines := strings.Split(err.Error(), "\n")
 	if len(lines) != maxFaults+1 || lines[maxFaults] != "and 59951 more" {
 		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
@@ -260,7 +270,7 @@ func TestBombs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			begun := time.Now()
-			if _, _, err := Parse([]byte(text)); err == nil {
+			if _, _, err := Parse([]byte(text), anyName); err == nil {
 				t.Error("accepted")
 			} else if len(err.Error()) > 64<<10 {
 				t.Errorf("the error has %d bytes", len(err.Error()))
@@ -308,7 +318,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("a: &a [*a]\n<<: *a\n? [b]\n: !x c\n---\n"))
 	f.Add([]byte("agent: demo\nenv:\n  A: >-\n    x\n\n    y\n  B: |+\n    z\n\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, _, err := Parse(text)
+		got, _, err := Parse(text, anyName)
 		if err != nil {
 			var faults *Faults
 			if !errors.As(err, &faults) || len(faults.List) == 0 || err.Error() == "" {

@@ -33,11 +33,12 @@ type Options struct {
 	Agent     proc.User
 	Root      proc.User
 	TreeGroup uint32 // supplementary group of the agent and all it starts
-	// AgentTasks and ExecTasks bound the processes and threads of the agent's
-	// user: execs may have more, so that they work beside an agent that forks
-	// without end.
+	// AgentTasks bounds the processes and threads of the agent's user in what
+	// the agent starts, by way of Launcher (proc.Spec.Limited; none: no limit).
+	// What execs start is bound by the daemon's own, higher limit, so that they
+	// work beside an agent that forks without end.
 	AgentTasks uint64
-	ExecTasks  uint64
+	Launcher   []string
 	Log        *slog.Logger
 }
 

@@ -7,23 +7,33 @@ import (
 	"os"
 	"strings"
 
+	"paddock/internal/guest/proc"
 	"paddock/internal/guestapi"
 )
 
-// The limits of a machine that says nothing else, in tasks (processes and
-// threads) of the agent's user.
-const (
-	defaultAgentTasks = 1024
-	execTasksMore     = 256
-)
+// maxTasks bounds the tasks (processes and threads) of each user in a machine
+// that was given no limit.
+const maxTasks = 1280
+
+// LimitTasks takes over the task limit that the machine was started with, for
+// the daemon and all it starts, and returns the part of it that the agent and
+// what it starts may use: four fifths, so that execs work beside an agent that
+// forks without end.
+func LimitTasks() (agent uint64, err error) {
+	n, err := proc.LimitTasks(maxTasks)
+	return n / 5 * 4, err
+}
+
+// LaunchWord as the first argument makes the guest's program a launcher.
+const LaunchWord = "launch"
 
 // TreeGroup is the group that marks the agent's tree: nobody else is in it, no
 // file belongs to it.
 const TreeGroup = 61001
 
 // Defaults are the options inside a sandbox, where the places are those of
-// package guestapi.
-func Defaults(build string, adapters map[string]NewAdapter) Options {
+// package guestapi; agentTasks is what LimitTasks gave.
+func Defaults(build string, agentTasks uint64, adapters map[string]NewAdapter) Options {
 	return Options{
 		Adapters: adapters,
 		Build:    build,
@@ -38,8 +48,8 @@ func Defaults(build string, adapters map[string]NewAdapter) Options {
 		Agent:      agentUser,
 		Root:       rootUser,
 		TreeGroup:  TreeGroup,
-		AgentTasks: defaultAgentTasks,
-		ExecTasks:  defaultAgentTasks + execTasksMore,
+		AgentTasks: agentTasks,
+		Launcher:   []string{guestapi.GuestPath, LaunchWord},
 		Log:        slog.New(slog.DiscardHandler),
 	}
 }

@@ -52,7 +52,6 @@ func (x *execs) start(ctx context.Context, key id.Exec, request guestapi.ExecReq
 	if err != nil {
 		return nil, err
 	}
-	spec.MaxTasks = d.options.ExecTasks
 	e, err := startExecution(d.ctx, d.table, spec, request.Stdin, request.Timeout)
 	if err != nil {
 		return nil, startFault(err, spec)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -18,13 +19,13 @@ var namePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$
 func CheckName(name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("name is empty")
+		return errors.New("is empty")
 	case len(name) > MaxName:
-		return fmt.Errorf("name has %d characters, at most %d are allowed", len(name), MaxName)
+		return fmt.Errorf("has %d characters, at most %d are allowed", len(name), MaxName)
 	case !namePattern.MatchString(name):
-		return fmt.Errorf("name %q may hold letters, digits, '.', '_' and '-', and begins and ends with a letter or digit", name)
+		return fmt.Errorf("%q will not do: a name may hold letters, digits, '.', '_' and '-', and begins and ends with a letter or digit", name)
 	case id.LooksLike[id.Session](name):
-		return fmt.Errorf("name %q looks like a session id; choose one that does not begin with sess_", name)
+		return fmt.Errorf("%q looks like a session id; choose one that does not begin with sess_", name)
 	}
 	return nil
 }

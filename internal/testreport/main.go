@@ -63,7 +63,7 @@ func (r *report) take(rec record) {
 		fmt.Fprint(r.out, rec.Output)
 	case "output":
 		if rec.Test == "" {
-			r.packageLine(rec.Output)
+			r.packageLine(rec.Package, rec.Output)
 			return
 		}
 		if !strings.HasPrefix(rec.Output, "=== ") {
@@ -76,8 +76,7 @@ func (r *report) take(rec record) {
 		delete(r.said, key)
 	case "skip":
 		if rec.Test != "" {
-			r.skipped++
-			r.skips = append(r.skips, strings.TrimPrefix(rec.Package, "paddock/")+" "+rec.Test+": "+reason(r.said[key]))
+			r.skip(rec.Package, rec.Test, reason(r.said[key]))
 		}
 		delete(r.said, key)
 	case "fail":
@@ -95,7 +94,12 @@ func (r *report) take(rec record) {
 }
 
 // packageLine prints what a package says of itself, without the chatter of -v.
-func (r *report) packageLine(s string) {
+// A line that begins with "SKIP: " is a package's word that it ran no test.
+func (r *report) packageLine(pkg, s string) {
+	if why, ok := strings.CutPrefix(s, "SKIP: "); ok {
+		r.skip(pkg, "all", strings.TrimSpace(why))
+		return
+	}
 	if s != "PASS\n" && s != "FAIL\n" && !strings.Contains(s, "[no test files]") {
 		fmt.Fprint(r.out, s)
 	}
@@ -109,6 +113,11 @@ func (r *report) flush(pkg string) {
 			delete(r.said, key)
 		}
 	}
+}
+
+func (r *report) skip(pkg, test, why string) {
+	r.skipped++
+	r.skips = append(r.skips, strings.TrimPrefix(pkg, "paddock/")+" "+test+": "+why)
 }
 
 // reason is the last thing a skipped test said before its result line.

@@ -14,6 +14,7 @@ func TestReport(t *testing.T) {
 {"Action":"skip","Package":"paddock/a","Test":"TestAway"}
 {"Action":"output","Package":"paddock/a","Output":"ok  \tpaddock/a\t0.1s\n"}
 {"Action":"pass","Package":"paddock/a"}
+{"Action":"output","Package":"paddock/e2e","Output":"SKIP: needs root\n"}
 {"Action":"output","Package":"paddock/b","Test":"TestBad","Output":"    b_test.go:9: want 1\n"}
 {"Action":"fail","Package":"paddock/b","Test":"TestBad"}
 {"Action":"output","Package":"paddock/b","Test":"TestDied","Output":"panic: oh\n"}
@@ -29,7 +30,8 @@ func TestReport(t *testing.T) {
 		"    b_test.go:9: want 1\n" +
 		"panic: oh\n" +
 		"skipped: a TestAway: a_test.go:3: needs root\n" +
-		"\n1 passed, 1 failed, 1 skipped\n"
+		"skipped: e2e all: needs root\n" +
+		"\n1 passed, 1 failed, 2 skipped\n"
 	if out.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)
 	}

@@ -3,6 +3,8 @@ package proc
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// launchWord as the first argument makes this test binary a launcher.
+const launchWord = "launch"
+
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == launchWord {
+		fmt.Fprintln(os.Stderr, Launch(os.Args[2:]))
+		os.Exit(1)
+	}
 	// Orphans come to us, as they come to pid 1 in a sandbox.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		panic(err)
@@ -121,7 +130,7 @@ func TestOrphansAreReaped(t *testing.T) {
 	<-p.Done()
 	var out bytes.Buffer
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		children, err := os.ReadFile("/proc/self/task/" + filepath.Base(self(t)) + "/children")
+		children, err := os.ReadFile("/proc/self/task/" + filepath.Base(mainThread(t)) + "/children")
 		if err == nil && len(bytes.TrimSpace(children)) == 0 {
 			return
 		}
@@ -132,8 +141,8 @@ func TestOrphansAreReaped(t *testing.T) {
 	}
 }
 
-// self is the thread that orphans are listed under: the main one.
-func self(t *testing.T) string {
+// mainThread is the thread that orphans are listed under: the main one.
+func mainThread(t *testing.T) string {
 	t.Helper()
 	path, err := os.Readlink("/proc/self")
 	if err != nil {
@@ -151,12 +160,38 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
+func TestLimited(t *testing.T) {
+	table := newTable(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
+	spec := Spec{Path: "/bin/sh", Argv: []string{"sh", "-c", "ulimit -u; echo $0 $1", "a b", "c"}, Dir: "/", User: user, Files: [3]*os.File{r, w, w}}
+	p, err := table.Start(spec.Limited([]string{self, launchWord}, 4321))
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(r)
+	<-p.Done()
+	// Not every sh knows -u.
+	if s := string(out); err != nil || !strings.HasSuffix(s, "a b c\n") || !strings.HasPrefix(s, "4321\n") && !strings.Contains(s, "llegal") {
+		t.Errorf("%q %v %s", s, err, p.Exit())
+	}
+}
+
 func TestKillTree(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root may give a process a group")
 	}
 	table := newTable(t)
-	agent := start(t, table, []uint32{testGroup}, `sleep 1000 & echo ready; read x <&0; cat /dev/zero >/dev/null`)
+	agent := start(t, table, []uint32{testGroup}, `sleep 1000 & echo ready; wait`)
 	stranger := start(t, table, nil, "echo ready; sleep 1000")
 	agent.line(t)
 	stranger.line(t)

@@ -11,13 +11,12 @@ import (
 
 // Spec says what to start.
 type Spec struct {
-	Path     string // of the program; see LookPath
-	Argv     []string
-	Dir      string
-	Env      []string
-	User     User
-	Files    [3]*os.File // stdin, stdout, stderr
-	MaxTasks uint64      // RLIMIT_NPROC of a user that is not root; 0 leaves it as it is
+	Path  string // of the program; see LookPath
+	Argv  []string
+	Dir   string
+	Env   []string
+	User  User
+	Files [3]*os.File // stdin, stdout, stderr
 }
 
 // User is who a process runs as.

@@ -7,7 +7,6 @@
 package proc
 
 import (
-	"fmt"
 	"os"
 	"os/signal"
 	"sync"
@@ -90,9 +89,6 @@ func (t *Table) Start(spec Spec) (*Process, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.limitTasks(spec.MaxTasks); err != nil {
-		return nil, err
-	}
 	pid, err := syscall.ForkExec(spec.Path, spec.Argv, attr)
 	if err != nil {
 		return nil, &os.PathError{Op: "start", Path: spec.Path, Err: err}
@@ -100,17 +96,4 @@ func (t *Table) Start(spec Spec) (*Process, error) {
 	p := &Process{table: t, Pid: pid, done: make(chan struct{})}
 	t.live[pid] = p
 	return p, nil
-}
-
-// limitTasks sets the limit that the next child inherits. It binds no process
-// that runs as root, this one included; the kernel compares it with all tasks
-// of the child's user. The table's lock is held.
-func (t *Table) limitTasks(n uint64) error {
-	if !t.root || n == 0 {
-		return nil
-	}
-	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n}); err != nil {
-		return fmt.Errorf("limit tasks: %w", err)
-	}
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"paddock/internal/id"
 	"paddock/internal/sandbox"
 )
 
@@ -71,10 +70,7 @@ func BenchmarkDestroy(b *testing.B) {
 
 func benchMachine(b *testing.B, d *Driver) sandbox.Machine {
 	b.Helper()
-	spec := sandbox.Spec{
-		ID: id.New[id.Sandbox]().String(), Session: id.New[id.Session]().String(), Hostname: "bench", Template: "small",
-		Size: sandbox.Size{Slug: "bench", VCPUs: 2, MemoryMB: 512, Pids: 256},
-	}
+	spec := testSpec()
 	handle, err := d.Plan(spec)
 	if err != nil {
 		b.Fatal(err)

@@ -85,7 +85,7 @@ func descriptors(argv []string, name string) (fds []int) {
 // libraries read that from a control group of their own, which we do not use.
 func boundedArgs(argv []string) []string {
 	doc, err := os.ReadFile(filepath.Join(bundleOf(argv), "config.json"))
-	if err != nil || !slices.Contains(argv, "boot") {
+	if err != nil {
 		return argv
 	}
 	var spec specs.Spec

@@ -38,8 +38,7 @@ func (d *Driver) Destroy(ctx context.Context, handle sandbox.Handle) error {
 		return fmt.Errorf("destroy sandbox %s: %w", handle.ID, err)
 	}
 	if m != nil {
-		<-m.done
-		return m.Close()
+		return m.Close() // which waits for the watcher to report the end
 	}
 	return nil
 }

@@ -81,6 +81,9 @@ func New(options Options) (*Driver, error) {
 		return nil, fmt.Errorf("open agents folder to all: %w", err)
 	}
 	setRunscLog(options.Logger)
+	if err := writeFilters(options.Root); err != nil {
+		options.Logger.Warn("sandboxes start more slowly", "driver", Name, "reason", err)
+	}
 	groups, err := findHierarchies()
 	if err != nil {
 		options.Logger.Warn("sandboxes run without limits", "driver", Name, "reason", err)

@@ -70,11 +70,12 @@ var _ sandbox.Machine = (*machine)(nil)
 
 // hold makes a machine of its parts, watches it and keeps it until it is let
 // go of.
-func (d *Driver) hold(p parts, is status) (*machine, error) {
+func (d *Driver) hold(p parts, is status) *machine {
 	m := &machine{parts: p, driver: d, status: is, done: make(chan struct{})}
 	var err error
 	if m.alarm, err = m.group.oomAlarm(); err != nil {
-		return nil, err
+		// A machine made before this host had control groups has none.
+		d.options.Logger.Warn("sandbox memory not watched", "sandbox_id", p.handle.ID, "error", err)
 	}
 	if m.alarm != nil {
 		m.oomSeen, _ = m.group.oomKills()
@@ -84,7 +85,7 @@ func (d *Driver) hold(p parts, is status) (*machine, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.live[p.handle.ID] = m
-	return m, nil
+	return m
 }
 
 // forget lets go of a closed machine. Its processes, if they are children of
@@ -143,10 +144,11 @@ func (m *machine) Paused() bool { return m.now() == paused }
 
 // Stats is part of sandbox.Machine.
 func (m *machine) Stats(context.Context) (sandbox.Stats, error) {
-	stats, err := m.group.stats()
+	read := m.group.stats
 	if m.group.kind() == "" {
-		stats, err = treeStats(m.kernel.pid, m.gofer.pid)
+		read = func() (sandbox.Stats, error) { return treeStats(m.kernel.pid, m.gofer.pid) }
 	}
+	stats, err := read()
 	if err != nil && m.ended() {
 		err = sandbox.ErrGone
 	}

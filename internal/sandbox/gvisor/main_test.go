@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"paddock/internal/network"
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-func run(m *testing.M) int {
+func run(m *testing.M) (code int) {
 	if os.Geteuid() != 0 {
 		bench.why = "needs root"
 		return m.Run()
@@ -51,6 +52,7 @@ func run(m *testing.M) int {
 		return m.Run()
 	}
 	defer os.RemoveAll(folder)
+	defer checkGoroutines(&code)
 	// Longer than a unix socket's path may be.
 	bench.folder = filepath.Join(folder, strings.Repeat("long-", 25)+"name")
 	runtime := filepath.Join(bench.folder, "runtime")
@@ -66,6 +68,14 @@ func run(m *testing.M) int {
 		bench.why = err.Error()
 	}
 	return m.Run()
+}
+
+// checkGoroutines fails the run when one was left behind.
+func checkGoroutines(code *int) {
+	if err := goleak.Find(); err != nil && *code == 0 {
+		fmt.Fprintln(os.Stderr, "goroutines left:", err)
+		*code = 1
+	}
 }
 
 // needSandbox skips a test where no sandbox can be made; where one must be, it

@@ -80,5 +80,5 @@ func (d *Driver) find(ctx context.Context, handle sandbox.Handle) (_ *machine, e
 	if p.listener, err = f.listen(); err != nil {
 		return nil, err
 	}
-	return d.hold(p, is)
+	return d.hold(p, is), nil
 }

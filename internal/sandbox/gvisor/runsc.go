@@ -3,6 +3,7 @@ package gvisor
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/subcommands"
@@ -38,7 +39,10 @@ func RunRunsc() {
 	if isOurs(os.Args) {
 		closeStrays(os.Args)
 		sealStdio(os.Args)
-		os.Args = boundedArgs(os.Args)
+		if slices.Contains(os.Args, "boot") {
+			useFilters(bundleOf(os.Args))
+			os.Args = boundedArgs(os.Args)
+		}
 	}
 	const group = ""
 	cli.Run(nil, map[util.SubCommand]string{

@@ -42,6 +42,16 @@ func mounts(run, runtime, agents string) []specs.Mount {
 	}
 }
 
+// rlimits are those of the guest. The guest divides the tasks (processes and
+// threads) that each user may have between the agent and everything else.
+func rlimits(size sandbox.Size) []specs.POSIXRlimit {
+	limits := []specs.POSIXRlimit{{Type: "RLIMIT_NOFILE", Soft: 65536, Hard: 1 << 20}}
+	if n := uint64(size.Pids); n > 0 {
+		limits = append(limits, specs.POSIXRlimit{Type: "RLIMIT_NPROC", Soft: n, Hard: n})
+	}
+	return limits
+}
+
 // machineSpec describes a machine to gVisor.
 func (d *Driver) machineSpec(f folder, spec sandbox.Spec, root, nsPath string) *specs.Spec {
 	return &specs.Spec{
@@ -61,7 +71,7 @@ func (d *Driver) machineSpec(f folder, spec sandbox.Spec, root, nsPath string) *
 			Capabilities: &specs.LinuxCapabilities{
 				Bounding: guestCapabilities, Effective: guestCapabilities, Permitted: guestCapabilities,
 			},
-			Rlimits: []specs.POSIXRlimit{{Type: "RLIMIT_NOFILE", Soft: 65536, Hard: 1 << 20}},
+			Rlimits: rlimits(spec.Size),
 		},
 		Linux: &specs.Linux{
 			Namespaces: []specs.LinuxNamespace{

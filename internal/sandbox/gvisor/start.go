@@ -110,10 +110,7 @@ func (s *start) run(ctx context.Context, root string) (*machine, error) {
 	if err := s.folder.writeStatus(running); err != nil {
 		return nil, err
 	}
-	m, err := s.hold(s.parts, running)
-	if err != nil {
-		return nil, err
-	}
+	m := s.hold(s.parts, running)
 	s.passed("running")
 	return m, nil
 }

@@ -34,7 +34,7 @@ func (m *machine) watchMemory() {
 
 // watchEnd waits for the machine's kernel to end, or to be let go of.
 func (m *machine) watchEnd() {
-	if m.kernel.wait() != nil {
+	if m.kernel.wait() != nil && !m.kernel.ended() {
 		return // let go of
 	}
 	at := time.Now()

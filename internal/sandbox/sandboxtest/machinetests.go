@@ -254,7 +254,7 @@ func recoverCrashed(t *testing.T, h Harness) {
 		if err != nil {
 			t.Fatalf("plan: %v", err)
 		}
-		h.destroyLater(t, handle)
+		h.destroyLater(t, d, handle)
 		h.Crash(t, spec, h.Steps[len(h.Steps)-1], paused)
 		m, err := d.Recover(t.Context(), handle)
 		if err != nil {

@@ -85,7 +85,7 @@ func (h Harness) start(t *testing.T, d sandbox.Driver, spec sandbox.Spec) sandbo
 	if err != nil {
 		t.Fatalf("plan: %v", err)
 	}
-	h.destroyLater(t, handle)
+	h.destroyLater(t, d, handle)
 	m, err := d.Start(t.Context(), handle, spec)
 	if err != nil {
 		t.Fatalf("start: %v", err)
@@ -95,8 +95,7 @@ func (h Harness) start(t *testing.T, d sandbox.Driver, spec sandbox.Spec) sandbo
 }
 
 // destroyLater lets the test's end destroy the machine and look for traces.
-func (h Harness) destroyLater(t *testing.T, handle sandbox.Handle) {
-	d := h.Open(t)
+func (h Harness) destroyLater(t *testing.T, d sandbox.Driver, handle sandbox.Handle) {
 	t.Cleanup(func() {
 		// The test's own context has ended by now.
 		if err := d.Destroy(context.WithoutCancel(t.Context()), handle); err != nil {

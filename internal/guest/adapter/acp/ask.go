@@ -17,12 +17,12 @@ type ask struct {
 	question bool
 }
 
-// open registers an ask before it is reported; false when the turn is being
-// cancelled and nobody will answer.
+// open registers an ask before it is reported; false when nobody will answer,
+// since the turn is over or being cancelled.
 func (t *turn) open(key string, q ask) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.cancelled || t.process == nil {
+	if t.cancelled || t.over || t.process == nil {
 		return false
 	}
 	t.asks[key] = q
@@ -55,7 +55,7 @@ func (a *adapter) permission(p *process, t *turn, f frame) {
 // describe says what a tool call wants to do, in the words of the public
 // protocol where it has any.
 func describe(t *tool, workspace string) (event.Action, event.AskDetails) {
-	d := event.AskDetails{Tool: t.label(), Title: t.title}
+	d := event.AskDetails{Tool: t.called, Title: t.title}
 	switch t.kind {
 	case "execute":
 		d.Command = t.command()

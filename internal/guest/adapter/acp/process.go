@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"paddock/internal/event"
 	"paddock/internal/guest"
 	"paddock/internal/guest/proc"
 )
@@ -28,6 +29,8 @@ type process struct {
 	// Set while the agent is brought up, before anybody else sees it.
 	session      string
 	capabilities initializeResult
+
+	counted event.Tokens // by an agent that counts on; only Turn uses it
 
 	mu        sync.Mutex
 	replaying bool // updates are the past, told again

@@ -3,6 +3,7 @@ package acp
 import (
 	"encoding/json"
 	"math"
+	"strings"
 
 	"paddock/internal/event"
 	"paddock/internal/guest"
@@ -12,11 +13,29 @@ import (
 // stepID names the one step that agents of this protocol account for: the turn.
 const stepID = "turn"
 
+// cumulative names the agents (agentInfo.name, in lower case) whose usage counts
+// from the start of their process instead of the turn. Measured.
+var cumulative = map[string]bool{"copilot": true}
+
+// perTurn turns what an agent has counted into what the turn used.
+func (p *process) perTurn(tokens event.Tokens) event.Tokens {
+	if !cumulative[strings.ToLower(p.capabilities.Info.Name)] {
+		return tokens
+	}
+	before := p.counted
+	p.counted = tokens
+	tokens.Input = max(0, tokens.Input-before.Input)
+	tokens.Output = max(0, tokens.Output-before.Output)
+	tokens.CachedInput = max(0, tokens.CachedInput-before.CachedInput)
+	tokens.Reasoning = max(0, tokens.Reasoning-before.Reasoning)
+	return tokens
+}
+
 // spend reports what the turn used, from the best source that the agent has,
 // and puts it into the end.
 func (a *adapter) spend(t *turn, result promptResult, source guest.Source, end *guestapi.End) {
 	tokens, model, ok := turnTokens(result, t.say.spend)
-	if ok {
+	if tokens = t.process.perTurn(tokens); ok && tokens != (event.Tokens{}) {
 		end.TokensIn, end.TokensOut = tokens.Input, tokens.Output
 		t.sink.Usage(event.Usage{StepID: stepID, ModelID: model, Usage: tokens}, source)
 	}

@@ -14,6 +14,7 @@ const (
 // tool is what is known of one tool call. Updates bring it in pieces.
 type tool struct {
 	id     string
+	called string // its label when its start was reported: what people know it by
 	name   string
 	title  string
 	kind   string
@@ -22,14 +23,17 @@ type tool struct {
 	meta   json.RawMessage
 	paths  []string
 	text   string // of its content: replaced as a whole by each update that has one
-	logged int    // bytes of text that were logged
+	last   string // the text when it was last logged
+	logged int    // bytes that were logged
 	done   bool
 	seen   time.Time
 	began  time.Time // zero until the agent says in_progress
 }
 
-// learn takes over what an update says; what it leaves out stays.
-func (t *tool) learn(u update) {
+// learn takes over what an update says; what it leaves out stays. It says
+// whether the input is another now.
+func (t *tool) learn(u update) (newInput bool) {
+	before := string(t.input)
 	set(&t.name, u.Name)
 	if t.name == "" {
 		set(&t.name, asString(asObject(asObject(u.Meta)["claudeCode"])["toolName"]))
@@ -43,8 +47,9 @@ func (t *tool) learn(u update) {
 		t.paths = append(t.paths, l.Path)
 	}
 	var list []toolContent
+	newInput = string(t.input) != before
 	if json.Unmarshal(u.Content, &list) != nil || len(list) == 0 {
-		return
+		return newInput
 	}
 	var texts []string
 	for _, c := range list {
@@ -57,6 +62,7 @@ func (t *tool) learn(u update) {
 		}
 	}
 	t.text = strings.Join(texts, "\n")
+	return newInput
 }
 
 func set(field *string, value string) {
@@ -81,16 +87,18 @@ func (t *tool) label() string {
 	return "tool"
 }
 
-// freshOutput gives the text that was added since it was last asked. Agents send
-// the whole each time; one that sends something else instead starts anew.
+// freshOutput gives the text that was added since it was last asked. Most agents
+// send the whole each time; of others the whole is fresh.
 func (t *tool) freshOutput() string {
-	if t.logged >= maxToolOutput || len(t.text) <= t.logged {
+	if t.logged >= maxToolOutput || t.text == t.last {
 		return ""
 	}
-	fresh := t.text[t.logged:]
-	t.logged = len(t.text)
-	if t.logged >= maxToolOutput {
-		fresh += "\n(more is not logged; the end of the call has a summary)"
+	fresh := strings.TrimPrefix(t.text, t.last)
+	t.last = t.text
+	t.logged += len(fresh)
+	if over := t.logged - maxToolOutput; over >= 0 {
+		fresh = fresh[:len(fresh)-over] + "\n(more is not logged; the end of the call has a summary)"
+		t.last = ""
 	}
 	return strings.ToValidUTF8(fresh, "\uFFFD")
 }
@@ -143,15 +151,17 @@ func outputText(raw json.RawMessage) string {
 		return s
 	}
 	o := asObject(raw)
+	known := len(raw) == 0 || string(raw) == "null" || string(raw) == `""`
 	for _, key := range []string{"output", "stdout", "formatted_output", "content", "error"} {
 		if s := asString(o[key]); s != "" {
 			return s
 		}
+		known = known || string(o[key]) == `""`
 	}
-	if len(raw) > 0 && string(raw) != "null" {
-		return string(raw)
+	if known {
+		return "" // it says that there is none
 	}
-	return ""
+	return string(raw)
 }
 
 // exitCode is the status of a command, where the agent tells it.

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -91,15 +92,16 @@ func (x *translation) remember(text string) {
 func (x *translation) answer() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if s := x.text.String(); strings.TrimSpace(s) != "" {
-		return s
+	s := x.text.String()
+	if strings.TrimSpace(s) == "" {
+		s = x.previous
 	}
-	return x.previous
+	return strings.ToValidUTF8(s, "") // its end may be cut inside a code point
 }
 
 func (x *translation) toolUpdate(u update, source guest.Source) {
 	t := x.see(u, source)
-	t.learn(u)
+	x.learn(t, u, source)
 	switch u.Status {
 	case "in_progress":
 		if t.began.IsZero() {
@@ -122,13 +124,17 @@ func (x *translation) see(u update, source guest.Source) *tool {
 	}
 	t := &tool{id: u.ToolCallID, seen: time.Now()}
 	t.learn(u)
+	t.called = t.label()
 	x.tools[t.id] = t
 	x.order = append(x.order, t)
+	if x.over {
+		return t
+	}
 	if s := x.text.String(); strings.TrimSpace(s) != "" {
 		x.previous = s
 	}
 	x.text.Reset()
-	x.sink.ToolStarted(event.ToolStarted{ToolCallID: t.id, Name: t.label(), Input: t.input, Kind: t.kind}, source)
+	x.sink.ToolStarted(event.ToolStarted{ToolCallID: t.id, Name: t.called, Input: t.input, Kind: t.kind}, source)
 	return t
 }
 
@@ -137,8 +143,24 @@ func (x *translation) asked(u update, source guest.Source) *tool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	t := x.see(u, source)
-	t.learn(u)
+	x.learn(t, u, source)
 	return t
+}
+
+// learn takes over what an update says of a call whose start was reported. Some
+// agents tell the input only then: the history must have it.
+func (x *translation) learn(t *tool, u update, source guest.Source) {
+	if t.learn(u) && !x.over {
+		x.sink.Log(event.Log{Level: "debug", Message: "tool input", Fields: map[string]any{"tool_call_id": t.id, "input": bounded(t.input)}}, source)
+	}
+}
+
+// bounded is a tool's input for a log entry, left to the frame where it is long.
+func bounded(input json.RawMessage) any {
+	if len(input) > maxSummary {
+		return fmt.Sprintf("(%d bytes)", len(input))
+	}
+	return input
 }
 
 func (x *translation) complete(t *tool, ok bool, summary string, source guest.Source) {

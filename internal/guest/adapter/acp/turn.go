@@ -18,6 +18,7 @@ type turn struct {
 
 	mu        sync.Mutex
 	cancelled bool
+	over      bool     // nothing more is asked
 	process   *process // that has the prompt; nil before
 	asks      map[string]ask
 
@@ -79,8 +80,11 @@ func (a *adapter) detach(t *turn) {
 	a.turn = nil
 	a.mu.Unlock()
 	t.say.mu.Lock() // an update that is being translated has been, once we have it
-	defer t.say.mu.Unlock()
 	t.say.over = true
+	t.say.mu.Unlock()
+	t.mu.Lock()
+	t.over = true
+	t.mu.Unlock()
 }
 
 // give sends the prompt, unless the turn is cancelled already. A cancel that

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Request and Answer are the same as package sandboxtest's.
+// request and answer are the same as package sandboxtest's.
 type request struct {
 	Op   string
 	UID  uint32
@@ -128,10 +128,17 @@ func command(r request) *exec.Cmd {
 	return cmd
 }
 
+// forever sleeps; an empty select would be a deadlock to Go's runtime.
+func forever() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
 func child(what string, args []string) {
 	switch what {
 	case "sleep":
-		select {}
+		forever()
 	case "burn":
 		for {
 		}
@@ -146,7 +153,7 @@ func child(what string, args []string) {
 			held = append(held, page)
 		}
 		fmt.Println(len(held))
-		select {}
+		forever()
 	case "read": // one line a path: its content, or why not
 		for _, path := range args {
 			text, err := os.ReadFile(path)

@@ -1,0 +1,107 @@
+package demoagent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+)
+
+// call is one tool call as the client sees it.
+type call struct {
+	*voice
+	id      string
+	kind    string
+	name    string
+	title   string
+	input   object
+	path    *string
+	content []object // of an edit: the diff
+}
+
+func (v *voice) call(kind, name, title string, input object, path *string) *call {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return &call{voice: v, id: "call_" + hex.EncodeToString(b[:]), kind: kind, name: name, title: title, input: input, path: path}
+}
+
+func (c *call) describe() object {
+	o := object{"toolCallId": c.id, "name": c.name, "title": c.title, "kind": c.kind, "status": "pending", "rawInput": c.input}
+	if c.path != nil {
+		o["locations"] = []object{{"path": *c.path}}
+	}
+	if c.content != nil {
+		o["content"] = c.content
+	}
+	return o
+}
+
+func (c *call) send(o object) { c.agent.update(c.session.id, o) }
+
+func (c *call) status(status string, more object) {
+	o := object{"sessionUpdate": "tool_call_update", "toolCallId": c.id, "status": status}
+	for k, v := range more {
+		o[k] = v
+	}
+	c.send(o)
+}
+
+// start shows a call that needs no permission.
+func (c *call) start() {
+	o := c.describe()
+	o["sessionUpdate"] = "tool_call"
+	c.send(o)
+	c.status("in_progress", nil)
+}
+
+// permitted shows the call and asks for permission. A no is said to the person
+// and ends the call, not the turn; a cancel is an error.
+func (c *call) permitted() (bool, error) {
+	o := c.describe()
+	o["sessionUpdate"] = "tool_call"
+	c.send(o)
+	var reply struct {
+		Outcome struct {
+			Outcome  string `json:"outcome"`
+			OptionID string `json:"optionId"`
+		} `json:"outcome"`
+	}
+	err := c.agent.call(c.ctx, "session/request_permission", object{
+		"sessionId": c.session.id, "toolCall": c.describe(), "options": []object{
+			{"optionId": "allow", "name": "Allow once", "kind": "allow_once"},
+			{"optionId": "reject", "name": "Reject", "kind": "reject_once"},
+		},
+	}, &reply)
+	if err == nil && reply.Outcome.Outcome == "selected" && reply.Outcome.OptionID == "allow" {
+		c.status("in_progress", nil)
+		return true, nil
+	}
+	c.end("failed", "permission denied", nil)
+	if err == nil && reply.Outcome.Outcome == "cancelled" {
+		err = context.Canceled
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, c.say("permission denied: I did not " + c.verb())
+}
+
+func (c *call) verb() string {
+	if c.kind == "execute" {
+		return "run " + c.title
+	}
+	return "write " + *c.path
+}
+
+// output shows what a running call has put out so far.
+func (c *call) output(soFar string) {
+	c.send(object{"sessionUpdate": "tool_call_update", "toolCallId": c.id, "content": []object{{"type": "content", "content": text(soFar)}}})
+}
+
+// end shows how the call ended.
+func (c *call) end(status, output string, raw object) {
+	more := object{"content": []object{{"type": "content", "content": text(output)}}}
+	if raw != nil {
+		more["rawOutput"] = raw
+	}
+	c.status(status, more)
+}

@@ -1,0 +1,126 @@
+package gvisor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"paddock/internal/sandbox"
+)
+
+const v1Mounts = `33 30 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
+34 30 0:30 / /sys/fs/cgroup/memory rw,relatime shared:3 - cgroup cgroup rw,memory
+35 30 0:31 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids
+36 30 0:32 / /sys/fs/cgroup/freezer rw,relatime - cgroup cgroup rw,freezer
+`
+
+func TestParseHierarchies(t *testing.T) {
+	for _, test := range []struct{ mountinfo, kind, memory string }{
+		{"26 1 254:0 / / rw - ext4 /dev/vda rw\n", "", ""},
+		{v1Mounts, "cgroup v1", "/sys/fs/cgroup/memory"},
+		{v1Mounts + "37 30 0:33 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n", "cgroup hybrid", "/sys/fs/cgroup/memory"},
+		{"37 30 0:33 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n", "cgroup v2", ""},
+	} {
+		h := parseHierarchies(test.mountinfo)
+		if test.kind == "cgroup v2" {
+			h.v2has = []string{"memory", "pids", "cpu"}
+		}
+		if h.kind() != test.kind || h.v1["memory"] != test.memory {
+			t.Errorf("%q, memory at %q; want %q, %q", h.kind(), h.v1["memory"], test.kind, test.memory)
+		}
+	}
+	if folders := parseHierarchies(v1Mounts).group("x").folders(); len(folders) != 3 {
+		t.Errorf("folders %q; want cpu and cpuacct once", folders)
+	}
+}
+
+// TestGroupV2 drives a made-up v2 tree, whose files take what is written.
+func TestGroupV2(t *testing.T) {
+	root := t.TempDir()
+	h := hierarchies{v2: root, v2has: []string{"memory", "pids", "cpu"}}
+	g := h.group("sbx")
+	if err := g.make(sandbox.Size{VCPUs: 2, MemoryMB: 100, Pids: 50}); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(root, groupParent, "sbx")
+	for name, want := range map[string]string{
+		"../../cgroup.subtree_control": "+memory +pids +cpu",
+		"../cgroup.subtree_control":    "+memory +pids +cpu",
+		"memory.max":                   "171966464",
+		"memory.swap.max":              "0",
+		"pids.max":                     "456",
+		"cpu.max":                      "200000 100000",
+	} {
+		if have, _ := os.ReadFile(filepath.Join(folder, name)); string(have) != want {
+			t.Errorf("%s is %q, want %q", name, have, want)
+		}
+	}
+	for name, text := range map[string]string{
+		"cpu.stat": "usage_usec 1500000\nuser_usec 1\n", "memory.current": "1000\n", "memory.stat": "anon 5\ninactive_file 300\n",
+		"pids.current": "7\n", "memory.events": "low 0\noom 1\noom_kill 2\n", "cgroup.procs": "12\n34\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := g.stats()
+	if want := (sandbox.Stats{CPU: 1500 * time.Millisecond, Memory: 700, Pids: 7, OOMKills: 2}); err != nil || have != want {
+		t.Errorf("%+v, %v; want %+v", have, err, want)
+	}
+	if pids, err := g.pids(); err != nil || len(pids) != 2 || !g.holds(34) || g.holds(3) {
+		t.Errorf("pids %v, %v", pids, err)
+	}
+	alarm, err := g.oomAlarm()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alarm.Close()
+	if err := os.WriteFile(filepath.Join(folder, "memory.events"), []byte("oom_kill 3\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := alarm.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := alarm.Read(make([]byte, 4096)); err != nil {
+		t.Errorf("no alarm: %v", err)
+	}
+}
+
+// TestLimitsOnThisHost asks the kernel what it has of a machine's limits.
+func TestLimitsOnThisHost(t *testing.T) {
+	d := mustOpen(t, "runtime")
+	if d.groups.kind() == "" {
+		t.Skip("no control groups here")
+	}
+	m := testMachine(t, d)
+	g := d.groups.group(m.Handle().ID)
+	for _, look := range []struct{ controller, v1, v1want, v2, v2want string }{
+		{"memory", "memory.limit_in_bytes", "603979776", "memory.max", "603979776"}, // 512 + 64 MiB
+		{"pids", "pids.max", "1280", "pids.max", "1280"},
+		{"cpu", "cpu.cfs_quota_us", "200000", "cpu.max", "200000 100000"},
+	} {
+		path, isV2 := g.file(look.controller, look.v1, look.v2)
+		want := look.v1want
+		if isV2 {
+			want = look.v2want
+		}
+		if have, err := os.ReadFile(path); err != nil || strings.TrimSpace(string(have)) != want {
+			t.Errorf("%s is %q, %v; want %s", path, have, err, want)
+		}
+	}
+	found, err := d.processes(m.Handle().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range found {
+		if !g.holds(p.pid) {
+			t.Errorf("process %d of the machine is outside its group", p.pid)
+		}
+		p.close()
+	}
+	if len(found) < 2 {
+		t.Errorf("%d processes found", len(found))
+	}
+}
