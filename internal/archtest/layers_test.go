@@ -47,6 +47,7 @@ var layers = map[string]int{
 	"cmd/paddock":            7,
 	"cmd/paddock-guest":      7,
 	"cmd/paddock-demo-agent": 7,
+	"cmd/paddock-fakemodel":  7,
 	"internal/archtest":      7,
 	"internal/testreport":    7,
 	"internal/fakemodel":     7,

@@ -88,10 +88,8 @@ func (s *Streams) write(ctx context.Context, out *writer, log Log, part span) er
 	if err := out.comment("connected"); err != nil {
 		return err
 	}
-	if part.live || part.truncated { // a replay has nothing else to say of itself
-		if err := out.state(state{State: "catching_up", Cursor: part.cursor, Truncated: part.truncated}); err != nil {
-			return err
-		}
+	if err := out.state(state{State: "catching_up", Cursor: part.cursor, Truncated: part.truncated}); err != nil {
+		return err
 	}
 	at, known, live := part.after, log.Last(), false
 	for {
