@@ -65,6 +65,7 @@ PADDOCK_URL, else what 'paddock serve' wrote on this machine; likewise the token
 		newPrompt(a), newRun(a), newCancel(a), newApprove(a),
 		newExec(a), newFiles(a),
 		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodes})
+	a.completeSessions(root)
 	return root
 }
 

@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	began := time.Now()
-	d := &show{Options: o, host: host{proc: "/proc"}}
+	d := &show{Options: o, host: thisHost()}
 	if err := d.open(); err != nil {
 		return err
 	}

@@ -2,7 +2,9 @@ package demo
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,8 +17,13 @@ import (
 // tick is the unit of CPU time in /proc/<pid>/stat (USER_HZ, 100 on Linux).
 const tick = 10 * time.Millisecond
 
-// host reads facts from a proc file system.
-type host struct{ proc string }
+// host reads facts from the kernel's file systems.
+type host struct {
+	proc    string // /proc
+	cgroups string // /sys/fs/cgroup
+}
+
+func thisHost() host { return host{proc: "/proc", cgroups: "/sys/fs/cgroup"} }
 
 // process is what the host knows of one process.
 type process struct {
@@ -111,6 +118,26 @@ func (h host) mounts(text string) ([]string, error) {
 	return points, nil
 }
 
+// groups lists the control groups whose path names text, the deepest first. The
+// order of a walk puts parents first.
+func (h host) groups(text string) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(h.cgroups, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone meanwhile, or a host without control groups
+		}
+		if err == nil && d.IsDir() && strings.Contains(path, text) {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list control groups: %w", err)
+	}
+	slices.Reverse(found)
+	return found, nil
+}
+
 // left says in one sentence what still names text; empty when nothing does.
 func (h host) left(text string) (string, error) {
 	processes, err := h.naming(text)
@@ -118,14 +145,18 @@ func (h host) left(text string) (string, error) {
 		return "", err
 	}
 	mounts, err := h.mounts(text)
-	if err != nil || len(processes) == 0 && len(mounts) == 0 {
+	if err != nil {
+		return "", err
+	}
+	groups, err := h.groups(text)
+	if err != nil || len(processes)+len(mounts)+len(groups) == 0 {
 		return "", err
 	}
 	pids := make([]string, len(processes))
 	for i, p := range processes {
 		pids[i] = strconv.Itoa(p.pid)
 	}
-	return fmt.Sprintf("left on the host: processes [%s], mounts %v", strings.Join(pids, " "), mounts), nil
+	return fmt.Sprintf("left on the host: processes [%s], mounts %v, control groups %v", strings.Join(pids, " "), mounts, groups), nil
 }
 
 // sweep ends by force whatever names text: the last resort of a demo that
@@ -139,6 +170,11 @@ func (h host) sweep(text string) {
 	if points, err := h.mounts(text); err == nil {
 		for _, point := range points {
 			_ = syscall.Unmount(point, syscall.MNT_DETACH)
+		}
+	}
+	if groups, err := h.groups(text); err == nil {
+		for _, group := range groups {
+			_ = os.Remove(group)
 		}
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"time"
 )
 
-func real() host { return host{proc: "/proc"} }
-
 // busy starts a shell whose command line holds a unique word and whose child,
 // which does not show it, burns CPU.
 func busy(t *testing.T) string {
@@ -40,7 +38,7 @@ func busy(t *testing.T) string {
 
 func TestProcessesAreFoundWithDescendants(t *testing.T) {
 	word := busy(t)
-	list, err := real().naming(word)
+	list, err := thisHost().naming(word)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("found %+v, %v; want the shell and its child", list, err)
 	}
@@ -51,12 +49,12 @@ func TestProcessesAreFoundWithDescendants(t *testing.T) {
 
 func TestCPUOfBusyProcessGrows(t *testing.T) {
 	word := busy(t)
-	first, err := real().cpu(word)
+	first, err := thisHost().cpu(word)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		if now, err := real().cpu(word); err != nil {
+		if now, err := thisHost().cpu(word); err != nil {
 			t.Fatal(err)
 		} else if now >= first+5*tick {
 			return
@@ -68,7 +66,7 @@ func TestCPUOfBusyProcessGrows(t *testing.T) {
 }
 
 func TestNothingIsLeftOfANameNobodyUses(t *testing.T) {
-	if s, err := real().left("no-process-has-" + t.Name()); err != nil || s != "" {
+	if s, err := thisHost().left("no-process-has-" + t.Name()); err != nil || s != "" {
 		t.Fatalf("%q, %v", s, err)
 	}
 }
@@ -89,8 +87,13 @@ func TestLeftNamesProcessesAndMounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := host{proc: dir}
-	if got, err := h.left("/x/demo-1"); err != nil || got != "left on the host: processes [41 42], mounts [/x/demo-1/null-netns]" {
+	h := host{proc: dir, cgroups: filepath.Join(dir, "cgroup")}
+	if err := os.MkdirAll(filepath.Join(h.cgroups, "paddock", "x", "demo-1", "inner"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want := "left on the host: processes [41 42], mounts [/x/demo-1/null-netns], control groups [" +
+		filepath.Join(h.cgroups, "paddock/x/demo-1/inner") + " " + filepath.Join(h.cgroups, "paddock/x/demo-1") + "]"
+	if got, err := h.left("/x/demo-1"); err != nil || got != want {
 		t.Errorf("%q, %v", got, err)
 	}
 	if got, err := h.cpu("/x/demo-1"); err != nil || got != 11*tick {

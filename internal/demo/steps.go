@@ -261,7 +261,7 @@ func (d *show) remove(ctx context.Context) (string, error) {
 	if left != "" {
 		err = errors.New(left)
 	}
-	return "no process, no mount", err
+	return "no process, no mount, no control group", err
 }
 
 func (d *show) end(ctx context.Context) (string, error) {

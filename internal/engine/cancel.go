@@ -15,6 +15,10 @@ import (
 // reported its end: it promises 10 s.
 const cancelDeadline = 12 * time.Second
 
+// noTurnGrace is the same when the guest has no such turn: either its end is on
+// the way to us, or it will never begin.
+const noTurnGrace = time.Second
+
 // Cancel ends a run: a queued one is taken out of the line, the active one's
 // turn is ended in the sandbox. It returns once that is under way; the end is an
 // event. Without a run it means the active one.
@@ -91,7 +95,7 @@ func (e *Engine) cancelActive(ctx context.Context, sid id.Session, run id.Run, a
 	}
 	grace := cancelDeadline
 	if outcome == guestapi.CancelNoTurn {
-		grace = 0 // the guest never had it, or its end is on the way to us
+		grace = noTurnGrace
 	}
 	e.spawn(func(ctx context.Context) {
 		defer m.forgetCancel(run)

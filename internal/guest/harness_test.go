@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 // machine is a daemon and the host that it reports to. The host keeps reports
 // as the real one does: by number, each once.
 type machine struct {
-	t         *testing.T
+	t         testing.TB
 	patience  time.Duration
 	daemon    *guest.Daemon
 	workspace string
@@ -81,7 +81,7 @@ type machine struct {
 
 const secret = "the secret of the machine"
 
-func newMachine(t *testing.T) *machine {
+func newMachine(t testing.TB) *machine {
 	t.Helper()
 	base := t.TempDir()
 	m := &machine{t: t, patience: patience, workspace: filepath.Join(base, "workspace"), changed: make(chan struct{}), epoch: 1}

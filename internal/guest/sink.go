@@ -19,13 +19,14 @@ const (
 	maxRaw     = 128 << 10 // native frame; the rest is cut off
 	maxPayload = 128 << 10 // JSON of a tool's input, or an ask's payload or form; a longer one is replaced
 	maxText    = 64 << 10  // any one text: a delta is split there, others are cut
+	maxAsked   = 32 << 10  // what a person decides on; a longer one says that it is cut
 	maxWord    = 1 << 10   // names, titles, ids
 )
 
 // sink writes the reports of one turn, or, with an empty run, entries that
 // belong to none.
 type sink struct {
-	ctx     context.Context // of the daemon: a full journal is waited for until it ends
+	ctx     context.Context // the daemon's life, which is how long a full journal is waited for
 	journal *journal.Journal
 	run     string
 	begin   func()
@@ -83,7 +84,7 @@ func (s *sink) NewKey() string {
 func (s *sink) Ask(ask guestapi.Ask, source Source) {
 	d := &ask.Details
 	ask.ToolCallID, d.Tool, d.Title = clip(ask.ToolCallID, maxWord), clip(d.Tool, maxWord), clip(d.Title, maxWord)
-	d.Command, d.Path, d.Question = clip(d.Command, maxText), clip(d.Path, 4*maxWord), clip(d.Question, maxText)
+	d.Command, d.Path, d.Question = abridge(d.Command, maxAsked), abridge(d.Path, 4*maxWord), abridge(d.Question, maxAsked)
 	d.Schema, ask.Payload = cutJSON(d.Schema), cutJSON(ask.Payload)
 	s.report(guestapi.Report{Type: guestapi.ReportAsk}, ask, source)
 }
@@ -99,11 +100,11 @@ func (s *sink) event(kind event.Kind, payload any, source Source) {
 }
 
 func (s *sink) report(r guestapi.Report, payload any, source Source) {
-	data, err := json.Marshal(payload)
+	data, err := journal.Encode(payload)
 	if err != nil || len(data) > guestapi.MaxReport-maxRaw {
-		// A field of a Log that cannot be encoded, or far too much of it.
+		// Only the fields of a Log have no limit above.
 		r.Type, r.Kind = guestapi.ReportEvent, event.RunLog
-		data, _ = json.Marshal(event.Log{Level: "warn", Message: fmt.Sprintf("an entry of %d bytes could not be reported", len(data))})
+		data, _ = journal.Encode(event.Log{Level: "warn", Message: fmt.Sprintf("an entry of %d bytes could not be reported", len(data))})
 	}
 	r.Run, r.Data, r.SourceType, r.SourceRaw = s.run, data, clip(source.Type, 256), cutRaw(source.Raw)
 	_ = s.journal.Add(s.ctx, r) // the only error is the daemon's end
@@ -118,6 +119,16 @@ func cutJSON(v json.RawMessage) json.RawMessage {
 	}
 	b, _ := json.Marshal(map[string]any{"truncated": true, "bytes": len(v)})
 	return b
+}
+
+// abridge is clip for what a person decides on: nobody may take a part for the
+// whole.
+func abridge(s string, n int) string {
+	short := clip(s, n)
+	if more := len(s) - len(short); more > 0 {
+		return fmt.Sprintf("%s… (and %d bytes more that are not shown)", short, more)
+	}
+	return short
 }
 
 // clip cuts s to at most n bytes of whole code points.

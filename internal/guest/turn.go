@@ -110,10 +110,14 @@ func (u *turn) state() (cancelled, killed bool) {
 func (t *turns) cancel(adapter Adapter, run id.Run) guestapi.CancelOutcome {
 	t.mu.Lock()
 	u := t.active
-	t.mu.Unlock()
 	if u == nil || u.run != run {
+		if !t.known[run] {
+			t.remember(run) // its prompt, which may be on the way, is to start nothing
+		}
+		t.mu.Unlock()
 		return guestapi.CancelNoTurn
 	}
+	t.mu.Unlock()
 	u.mu.Lock()
 	again := u.cancelled
 	u.cancelled = true

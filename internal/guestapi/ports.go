@@ -23,7 +23,8 @@ type Guest interface {
 
 	// Cancel asks the agent to end the run's turn, then (after a grace the guest
 	// knows) kills the turn's process tree. It returns at once; the end comes as
-	// a report within 10 s.
+	// a report within 10 s. A run whose prompt has not come yet is no_turn, and
+	// its prompt will start nothing.
 	Cancel(ctx context.Context, run id.Run) (CancelOutcome, error)
 
 	// Answer settles an ask. A key that is unknown or settled is a no-op.

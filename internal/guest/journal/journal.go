@@ -11,6 +11,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"sync"
@@ -152,8 +153,20 @@ func (e *entry) seal() {
 		return
 	}
 	// A struct of a string and a bool always encodes.
-	e.report.Data, _ = json.Marshal(event.Delta{Text: string(e.delta.text), IsReasoning: e.delta.think})
+	e.report.Data, _ = Encode(event.Delta{Text: string(e.delta.text), IsReasoning: e.delta.think})
 	e.delta = nil
+}
+
+// Encode gives a payload as JSON that is no longer than it must be: without the
+// escapes that are only of use inside HTML.
+func Encode(payload any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(payload); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // encodedRaw is the length of n bytes in base64.
