@@ -18,7 +18,7 @@ const (
 
 // String, Set and Type make format a flag.
 func (f *format) String() string { return string(*f) }
-func (f *format) Type() string   { return "text|json" }
+func (f *format) Type() string   { return "format" }
 func (f *format) Set(s string) error {
 	switch format(s) {
 	case textFormat, jsonFormat:

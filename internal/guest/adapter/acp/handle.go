@@ -19,6 +19,9 @@ const (
 func (a *adapter) handle(p *process, f frame) {
 	switch {
 	case f.Method == "" && f.hasID():
+		if t := a.turnOf(p); t != nil && t.isAnswer(f) {
+			t.say.close() // what follows is no part of the turn
+		}
 		if !p.deliver(f) {
 			a.note("debug", "the agent answered a question that was not asked", f)
 		}

@@ -33,6 +33,14 @@ func newTranslation(sink guest.Sink) translation {
 	return translation{sink: sink, tools: map[string]*tool{}}
 }
 
+// close ends the translation: an update that is being translated has been when
+// it returns, and none is after that.
+func (x *translation) close() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.over = true
+}
+
 // update translates one session/update; false when it is no part of the turn,
 // or of a kind that has no event of its own.
 func (x *translation) update(u update, raw []byte) bool {

@@ -20,6 +20,7 @@ type turn struct {
 	cancelled bool
 	over      bool     // nothing more is asked
 	process   *process // that has the prompt; nil before
+	call      pending  // the prompt; valid with process
 	asks      map[string]ask
 
 	// Only the reading goroutine uses these while the turn runs, then only Turn.
@@ -73,15 +74,13 @@ func (a *adapter) play(ctx context.Context, t *turn, prompt guestapi.Prompt) gue
 	return end
 }
 
-// detach makes sure that the reading goroutine is done with the turn: what
-// comes after the answer to the prompt is no part of it.
+// detach makes sure that the reading goroutine is done with the turn, also
+// where no answer came.
 func (a *adapter) detach(t *turn) {
 	a.mu.Lock()
 	a.turn = nil
 	a.mu.Unlock()
-	t.say.mu.Lock() // an update that is being translated has been, once we have it
-	t.say.over = true
-	t.say.mu.Unlock()
+	t.say.close()
 	t.mu.Lock()
 	t.over = true
 	t.mu.Unlock()
@@ -96,7 +95,15 @@ func (t *turn) give(p *process, prompt guestapi.Prompt) (pending, bool) {
 		return pending{}, false
 	}
 	t.process = p
-	return p.begin("session/prompt", promptParams{SessionID: p.session, Prompt: []content{{Type: "text", Text: prompt.Text}}}), true
+	t.call = p.begin("session/prompt", promptParams{SessionID: p.session, Prompt: []content{{Type: "text", Text: prompt.Text}}})
+	return t.call, true
+}
+
+// isAnswer says whether a response is the prompt's.
+func (t *turn) isAnswer(f frame) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(f.ID) == t.call.id
 }
 
 // Cancel is part of guest.Adapter.
