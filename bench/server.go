@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -81,14 +82,33 @@ func (s *server) until(ctx context.Context, what string, cond func() (bool, erro
 	}
 }
 
+// waitReady follows the session's events until it is ready: asking again and
+// again would take the processor from what is measured.
 func (s *server) waitReady(ctx context.Context, id string) error {
-	return s.until(ctx, "the session is ready", func() (bool, error) {
-		sess, err := s.api.Session(ctx, id)
-		if err == nil && sess.Status == "SESSION_STATUS_FAILED" {
-			err = errors.New("the session failed")
+	st, err := s.api.Events(ctx, id, client.EventsOptions{})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	for {
+		ev, err := st.Next()
+		if err != nil {
+			return err
 		}
-		return err == nil && sess.Status == "SESSION_STATUS_READY", err
-	})
+		var state struct{ Status string }
+		if ev.Type != "session.updated" {
+			continue
+		}
+		if err := json.Unmarshal(ev.Data, &state); err != nil {
+			return err
+		}
+		switch state.Status {
+		case "SESSION_STATUS_READY":
+			return nil
+		case "SESSION_STATUS_FAILED":
+			return errors.New("the session failed")
+		}
+	}
 }
 
 func (s *server) remove(ctx context.Context, id string) error {

@@ -70,7 +70,7 @@ func (e *Engine) bringUp(ctx context.Context, a *actor, s session.Session) error
 	failpoint.Hit("boot.started")
 	m := e.hold(s, box, guestConfig(s, env.Spec), e.now())
 	a.attach(m)
-	if _, err := m.guest(ctx); err != nil {
+	if err := m.waitUp(ctx); err != nil {
 		return fmt.Errorf("wait for guest: %w", err)
 	}
 	err = e.change(ctx, s.ID, func(c *change) error {

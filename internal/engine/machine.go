@@ -35,6 +35,7 @@ type machine struct {
 	wg   sync.WaitGroup
 	gone chan struct{} // closed by letGo: the engine does not want it any more
 	once sync.Once
+	up   chan struct{} // closed once its guest has shown itself for the first time
 
 	mu      sync.Mutex // guards what follows
 	link    *guestapi.Link
@@ -49,7 +50,7 @@ type machine struct {
 func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Config, started time.Time) *machine {
 	m := &machine{
 		engine: e, session: s.ID, box: box, config: config, started: started,
-		gone: make(chan struct{}), linked: make(chan struct{}), active: e.now(), cancels: map[id.Run]string{},
+		gone: make(chan struct{}), up: make(chan struct{}), linked: make(chan struct{}), active: e.now(), cancels: map[id.Run]string{},
 	}
 	if !s.KeepWarm {
 		m.quiet = s.IdleTimeout
@@ -164,7 +165,25 @@ func (m *machine) connect(link *guestapi.Link) bool {
 		return false
 	}
 	m.link = link
+	select {
+	case <-m.up:
+	default:
+		close(m.up)
+	}
 	return true
+}
+
+// waitUp waits for the guest to show itself. It may not be briefed yet: calls
+// to it wait for that by themselves.
+func (m *machine) waitUp(ctx context.Context) error {
+	select {
+	case <-m.up:
+		return nil
+	case <-m.box.Done():
+		return errSandboxLost
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // open lets calls through: the guest is briefed.

@@ -23,6 +23,7 @@ type Table struct {
 	work   sync.WaitGroup
 	stop   chan struct{}
 	events chan os.Signal
+	plain  *plainThread // starts what does not run as root
 
 	mu   sync.Mutex       // held across fork, so that no status comes before its process is known
 	live map[int]*Process // not yet reaped, by pid
@@ -32,9 +33,11 @@ type Table struct {
 func NewTable() *Table {
 	t := &Table{
 		root: os.Geteuid() == 0, stop: make(chan struct{}), events: make(chan os.Signal, 1), live: map[int]*Process{},
+		plain: newPlainThread(),
 	}
 	signal.Notify(t.events, unix.SIGCHLD)
 	t.work.Go(t.reap)
+	t.work.Go(func() { t.plain.serve(t.stop) })
 	return t
 }
 
@@ -89,7 +92,17 @@ func (t *Table) Start(spec Spec) (*Process, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	pid, err := syscall.ForkExec(spec.Path, spec.Argv, attr)
+	var pid int
+	fork := func() (err error) {
+		pid, err = syscall.ForkExec(spec.Path, spec.Argv, attr)
+		return err
+	}
+	var err error
+	if t.root && spec.User.UID != 0 {
+		err = t.plain.run(fork)
+	} else {
+		err = fork()
+	}
 	if err != nil {
 		return nil, &os.PathError{Op: "start", Path: spec.Path, Err: err}
 	}
