@@ -52,6 +52,7 @@ func TestGroupV2(t *testing.T) {
 		"memory.swap.max":              "0",
 		"pids.max":                     "456",
 		"cpu.max":                      "200000 100000",
+		"cpu.max.burst":                "200000",
 	} {
 		if have, _ := os.ReadFile(filepath.Join(folder, name)); string(have) != want {
 			t.Errorf("%s is %q, want %q", name, have, want)
