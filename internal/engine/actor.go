@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"paddock/internal/fault"
 	"paddock/internal/id"
 )
 
@@ -41,7 +42,11 @@ func (a *actor) do(ctx context.Context, verb func(ctx context.Context) error) er
 			done <- context.Cause(ctx)
 			return
 		}
-		done <- verb(own)
+		err := verb(own)
+		if err != nil && own.Err() != nil && a.engine.ctx.Err() == nil {
+			err = errRemoved
+		}
+		done <- err
 	})
 	select {
 	case err := <-done:
@@ -52,6 +57,9 @@ func (a *actor) do(ctx context.Context, verb func(ctx context.Context) error) er
 		return errStopping
 	}
 }
+
+// errRemoved answers a call whose verb was interrupted.
+var errRemoved = fault.New(fault.Conflict, "the session is being removed; start a new session")
 
 // interrupt ends the verb under way, if any: somebody removes the session.
 func (a *actor) interrupt() {

@@ -120,7 +120,12 @@ func (e *Engine) recover(ctx context.Context, a *actor, s session.Session, row s
 	if err != nil {
 		return errors.Join(fmt.Errorf("bring sandbox to %s: %w", s.State, err), box.Close())
 	}
-	a.attach(e.hold(s, box, guestConfig(s, env.Spec), row.CreatedAt))
+	m := e.hold(s, box, guestConfig(s, env.Spec), row.CreatedAt)
+	a.attach(m)
+	// Its run has a limit also when its guest never calls again.
+	if r, err := activeRun(ctx, e.store, s.ID); err == nil && r != nil && r.State == session.RunRunning {
+		m.runUntil(r.Deadline)
+	}
 	e.log.Info("session adopted", "session_id", s.ID, "state", s.State)
 	return nil
 }

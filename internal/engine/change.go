@@ -35,10 +35,17 @@ type change struct {
 // change runs fn on the fresh row of a session. When fn returns nil the row and
 // the events are committed, published, and what fn put off is done; errNoChange
 // commits nothing and is no error.
+//
+// A caller who leaves before fn has run leaves nothing behind. One who leaves
+// during the commit is waited for: what is durable has to be published and
+// followed up, or a session would wait for something that nobody does.
 func (e *Engine) change(ctx context.Context, sid id.Session, fn func(c *change) error) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
 	var c change
 	var last int64
-	err := e.store.Update(ctx, func(tx store.Tx) error {
+	err := e.store.Update(context.WithoutCancel(ctx), func(tx store.Tx) error {
 		c = change{tx: tx, ctx: ctx, now: e.now()}
 		s, err := tx.SessionByID(ctx, sid)
 		if err != nil {

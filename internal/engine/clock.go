@@ -73,7 +73,7 @@ func (e *Engine) pauseIdle(a *actor, idle time.Duration) {
 			return
 		}
 		e.log.Info("session is idle", "session_id", s.ID, "idle", idle.Round(time.Second))
-		if err := e.freeze(ctx, a, session.PauseIdle); err != nil && !errors.Is(err, errBusy) && ctx.Err() == nil {
+		if err := e.freeze(ctx, a, session.PauseIdle, nil); err != nil && !errors.Is(err, errBusy) && ctx.Err() == nil {
 			e.log.Error("pause idle session", "session_id", s.ID, "error", err)
 		}
 	})

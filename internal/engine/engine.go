@@ -38,7 +38,7 @@ type Engine struct {
 	log      *slog.Logger
 	limit    int
 	warnings []string
-	now      func() time.Time
+	now      func() time.Time // as exact as the store keeps it
 	hub      *hub
 
 	ctx    context.Context // ends with Stop
@@ -51,13 +51,14 @@ type Engine struct {
 
 // New makes an engine; Start brings it to life.
 func New(o Options) *Engine {
-	if o.Now == nil {
-		o.Now = time.Now
+	now := o.Now
+	if now == nil {
+		now = time.Now
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Engine{
 		store: o.Store, driver: o.Driver, log: o.Logger, limit: o.MaxActiveSessions, warnings: o.Warnings,
-		now: o.Now, hub: newHub(), ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
+		now: func() time.Time { return now().Truncate(time.Microsecond) }, hub: newHub(), ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"paddock/internal/fault"
@@ -43,6 +44,11 @@ func checkExec(req *ExecRequest) error {
 	case "", guestapi.AgentUser, "root":
 	default:
 		return fault.New(fault.BadRequest, "user is %q; it is agent or root", req.User)
+	}
+	for name, value := range req.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+			return fault.New(fault.BadRequest, "env: %.64q cannot be set; a name is not empty and has no '=', and there are no zero bytes", name)
+		}
 	}
 	switch {
 	case req.Timeout < 0:

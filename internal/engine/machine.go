@@ -224,7 +224,10 @@ func (m *machine) guest(ctx context.Context) (guestapi.Guest, error) {
 		case <-m.box.Done():
 			return nil, errSandboxLost
 		case <-m.gone:
-			return nil, errStopping
+			if m.engine.ctx.Err() != nil {
+				return nil, errStopping
+			}
+			return nil, errSandboxLost // removed, or given up
 		case <-patience.C:
 			return nil, fault.New(fault.BadGateway, "the sandbox does not answer; its guest has not called for %s", linkPatience)
 		case <-ctx.Done():

@@ -17,7 +17,16 @@ import (
 // has reported and to sync its files.
 const drainPatience = 10 * time.Second
 
-// errBusy is how freeze says that the session left the boundary meanwhile.
+// freezeDeadline bounds a freeze and a thaw, each done in milliseconds, so that
+// a sandbox that does not answer does not hold its session for ever.
+const freezeDeadline = 30 * time.Second
+
+// pauseRetry is how long a pending pause that could not be done waits for its
+// next try; the queued inputs wait with it.
+const pauseRetry = 2 * time.Second
+
+// errBusy is how freeze says that the session left the boundary meanwhile, or
+// that nobody wants the pause any more.
 var errBusy = errors.New("a run started meanwhile")
 
 // Pause freezes a session at a boundary. While a run is active the pause is
@@ -36,7 +45,7 @@ func (e *Engine) Pause(ctx context.Context, team id.Team, ref string) (pending b
 			return pending, err
 		}
 		a := e.actor(s.ID)
-		err = a.do(ctx, func(ctx context.Context) error { return e.freeze(ctx, a, session.PauseManual) })
+		err = a.do(ctx, func(ctx context.Context) error { return e.freeze(ctx, a, session.PauseManual, nil) })
 		if !errors.Is(err, errBusy) {
 			return false, err
 		}
@@ -77,8 +86,12 @@ func notReady(s session.Session) string {
 
 // freeze is the one way into a pause, whatever the reason: the guest is drained,
 // the machine frozen, and only then the session is called paused. A run that
-// started meanwhile wins: the machine is thawed and the error is errBusy.
-func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReason) error {
+// started meanwhile wins, and so does whoever took the pause back (then wanted
+// says no; nil means that it cannot be taken back): the machine is thawed and
+// the error is errBusy.
+func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReason, wanted func(s session.Session) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, freezeDeadline)
+	defer cancel()
 	m := a.attached()
 	if m == nil {
 		return e.refuseState(ctx, a.session)
@@ -86,15 +99,15 @@ func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReaso
 	if s, err := e.store.SessionByID(ctx, a.session); err != nil || s.State != session.Ready {
 		return e.refuseState(ctx, a.session)
 	}
-	drain, cancel := context.WithTimeout(ctx, drainPatience)
+	drain, drained := context.WithTimeout(ctx, drainPatience)
 	_, err := ask(drain, m, func(g guestapi.Guest) (struct{}, error) { return struct{}{}, g.Drain(drain) })
-	cancel()
+	drained()
 	if err != nil {
 		return fmt.Errorf("drain guest: %w", err)
 	}
 	failpoint.Hit("pause.drained")
 	if err := m.box.Pause(ctx); err != nil {
-		return fmt.Errorf("freeze sandbox: %w", err)
+		return thawed(ctx, m, fmt.Errorf("freeze sandbox: %w", err))
 	}
 	failpoint.Hit("pause.frozen")
 	err = e.change(context.WithoutCancel(ctx), a.session, func(c *change) error {
@@ -102,7 +115,7 @@ func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReaso
 		if err != nil {
 			return err
 		}
-		if r != nil {
+		if r != nil || wanted != nil && !wanted(c.s) {
 			return errBusy
 		}
 		c.s.PauseReason = reason
@@ -112,8 +125,16 @@ func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReaso
 		e.log.Info("session paused", "session_id", a.session, "reason", reason)
 		return nil
 	}
-	if thaw := m.box.Resume(context.WithoutCancel(ctx)); thaw != nil {
-		err = errors.Join(err, fmt.Errorf("thaw sandbox: %w", thaw))
+	return thawed(ctx, m, err)
+}
+
+// thawed undoes a freeze that came to nothing: a machine that may be frozen is
+// not left behind a session that is ready.
+func thawed(ctx context.Context, m *machine, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), freezeDeadline)
+	defer cancel()
+	if thaw := m.box.Resume(ctx); thaw != nil {
+		return errors.Join(err, fmt.Errorf("thaw sandbox: %w", thaw))
 	}
 	return err
 }
@@ -126,10 +147,18 @@ func (e *Engine) pauseInTurn(sid id.Session) {
 		if err != nil || s.State != session.Ready || s.PausePending == "" {
 			return // resumed or removed meanwhile
 		}
-		err = e.freeze(ctx, a, s.PausePending)
-		if err != nil && !errors.Is(err, errBusy) && ctx.Err() == nil {
-			e.log.Error("pause session at boundary", "session_id", sid, "error", err)
+		err = e.freeze(ctx, a, s.PausePending, func(s session.Session) bool { return s.PausePending != "" })
+		if err == nil || errors.Is(err, errBusy) || ctx.Err() != nil {
+			return
 		}
+		e.log.Error("pause session at boundary", "session_id", sid, "error", err)
+		e.spawn(func(ctx context.Context) { // else the pause, and all that waits for it, would wait for ever
+			select {
+			case <-time.After(pauseRetry):
+				e.boundary(sid)
+			case <-ctx.Done():
+			}
+		})
 	})
 }
 
@@ -176,6 +205,8 @@ func (e *Engine) thaw(ctx context.Context, a *actor) error {
 	if m == nil {
 		return e.refuseState(ctx, a.session)
 	}
+	ctx, cancel := context.WithTimeout(ctx, freezeDeadline)
+	defer cancel()
 	if err := m.box.Resume(ctx); err != nil {
 		return fault.Wrap(err, fault.Internal, "the session could not be resumed and stays paused; try again")
 	}

@@ -75,7 +75,11 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 		CreatedAt: now, LastEventAt: now, ActiveAt: now, Deadline: now.Add(bootDeadline), Memory: "kept",
 	}
 	var last int64
-	err := e.store.Update(ctx, func(tx store.Tx) error {
+	if err := ctx.Err(); err != nil {
+		return s, context.Cause(ctx)
+	}
+	// As in change: what is committed has to be followed up, whoever has left.
+	err := e.store.Update(context.WithoutCancel(ctx), func(tx store.Tx) error {
 		if req.Environment.IsZero() {
 			env.Name, env.CreatedAt = name, now
 			if err := tx.SaveEnvironment(env); err != nil {

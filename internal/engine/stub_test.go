@@ -121,6 +121,8 @@ type stubMachine struct {
 	listener net.Listener
 	paused   bool
 	pauses   int
+	onPause  func() // called once, after the next freeze
+	failing  error  // of the next freeze
 }
 
 func (m *stubMachine) listen() error {
@@ -154,7 +156,25 @@ func (m *stubMachine) set(paused bool) error {
 	m.pauses++
 	return nil
 }
-func (m *stubMachine) Pause(context.Context) error  { return m.set(true) }
+func (m *stubMachine) Pause(context.Context) error {
+	err := m.set(true)
+	m.mu.Lock()
+	then := m.onPause
+	m.onPause = nil
+	if m.failing != nil {
+		err, m.failing = m.failing, nil
+	}
+	m.mu.Unlock()
+	if then != nil {
+		then()
+	}
+	return err
+}
+func (m *stubMachine) failPause(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failing = err
+}
 func (m *stubMachine) Resume(context.Context) error { return m.set(false) }
 func (m *stubMachine) Paused() bool {
 	m.mu.Lock()
