@@ -58,6 +58,9 @@ func New(options Options) (*Driver, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("the gvisor driver needs root: start the server as root")
 	}
+	if err := checkStatic(self); err != nil {
+		return nil, err
+	}
 	for _, folder := range []*string{&options.Root, &options.RuntimeDir, &options.AgentsDir} {
 		if !filepath.IsAbs(*folder) {
 			return nil, fmt.Errorf("folder %q is not absolute", *folder)

@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 	if IsRunsc(os.Args) {
 		RunRunsc()
 	}
+	if checkStatic(self) != nil {
+		os.Exit(runStatic())
+	}
 	if text := os.Getenv(crashEnv); text != "" {
 		crashed(text)
 	}
