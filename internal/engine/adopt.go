@@ -77,7 +77,7 @@ func (e *Engine) takeUp(ctx context.Context, s session.Session, row store.Machin
 	a := e.actor(s.ID)
 	switch s.State {
 	case session.Provisioning:
-		a.post(func(ctx context.Context) { e.boot(ctx, a) })
+		e.startAgain(ctx, a)
 	case session.Destroying:
 		e.startRemoval(s.ID)
 	default:
@@ -90,6 +90,19 @@ func (e *Engine) takeUp(ctx context.Context, s session.Session, row store.Machin
 			a.post(func(context.Context) { e.giveUp(a, session.CauseLost, why) })
 		}
 	}
+}
+
+// startAgain makes the machine of a session whose server died while it started.
+// It has all the time of a start: that the server was away is not its fault.
+func (e *Engine) startAgain(ctx context.Context, a *actor) {
+	err := e.change(ctx, a.session, func(c *change) error {
+		c.s.Deadline, c.dirty = c.now.Add(bootDeadline), true
+		return nil
+	})
+	if err != nil {
+		e.log.Error("give time to start again", "session_id", a.session, "error", err)
+	}
+	a.post(func(ctx context.Context) { e.boot(ctx, a) })
 }
 
 // recover finds a session's machine and brings it to the state the store says.

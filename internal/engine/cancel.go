@@ -91,6 +91,10 @@ func (e *Engine) cancelActive(ctx context.Context, sid id.Session, run id.Run, a
 	m.noteCancel(run, actor)
 	outcome, err := ask(ctx, m, func(g guestapi.Guest) (guestapi.CancelOutcome, error) { return g.Cancel(ctx, run) })
 	if err != nil {
+		m.forgetCancel(run)
+		if r, read := e.store.Run(ctx, sid, run); read == nil && r.State.Ended() {
+			return guestapi.CancelNoTurn, nil // ended with its machine
+		}
 		return outcome, err
 	}
 	grace := cancelDeadline

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"testing"
+	"time"
 
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
@@ -123,5 +124,53 @@ func TestRemovalDuringAPause(t *testing.T) {
 	}
 	_, err := h.Pause(ctx, h.team, v.Name)
 	wantFault(t, err, fault.Conflict, "remove")
+	h.waitState(v.ID, session.Destroyed)
+}
+
+// The time in which no server ran does not count toward the deadline of a start.
+func TestStartGoesOnLongAfter(t *testing.T) {
+	h := newHouse(t)
+	ctx := context.Background()
+	hangs := make(chan struct{})
+	h.driver.hang = hangs
+	v, _, err := h.CreateSession(ctx, h.team, CreateRequest{Spec: []byte(demoSpec)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-hangs
+	err = h.store.Update(ctx, func(tx store.Tx) error { // as if created long ago
+		s, err := tx.SessionByID(ctx, v.ID)
+		if err != nil {
+			return err
+		}
+		s.Deadline = time.Now().Add(-time.Hour)
+		return tx.UpdateSession(&s)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.stop()
+	h.start()
+	h.waitState(v.ID, session.Ready)
+}
+
+// Of two who end a session's run, one by removal, both are told that it ended.
+func TestCancelDuringRemoval(t *testing.T) {
+	h := newHouse(t)
+	ctx := context.Background()
+	v := h.create(demoSpec)
+	g := h.driver.only(t).guest
+	run := h.input(v, "one")
+	<-g.prompts
+	g.onCancel = func() {
+		if err := h.RemoveSession(ctx, h.team, v.Name); err != nil {
+			t.Error(err)
+		}
+		<-g.machine.done // and so is its connection
+	}
+	r, err := h.Cancel(ctx, h.team, v.Name, run.String(), "me")
+	if err != nil || r.Outcome != guestapi.CancelNoTurn {
+		t.Errorf("cancel: %+v, %v", r, err)
+	}
 	h.waitState(v.ID, session.Destroyed)
 }

@@ -25,7 +25,8 @@ type stubDriver struct {
 
 	mu       sync.Mutex
 	machines map[string]*stubMachine
-	fail     error // of the next Start
+	fail     error         // of the next Start
+	hang     chan struct{} // the next Start closes it and goes on only when it is given up
 }
 
 func newStubDriver(t *testing.T) *stubDriver {
@@ -48,9 +49,15 @@ func (d *stubDriver) Plan(spec sandbox.Spec) (sandbox.Handle, error) {
 	return sandbox.Handle{Version: 1, Driver: "stub", ID: spec.ID}, nil
 }
 
-func (d *stubDriver) Start(_ context.Context, h sandbox.Handle, _ sandbox.Spec) (sandbox.Machine, error) {
+func (d *stubDriver) Start(ctx context.Context, h sandbox.Handle, _ sandbox.Spec) (sandbox.Machine, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.hang != nil {
+		close(d.hang)
+		d.hang = nil
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if err := d.fail; err != nil {
 		d.fail = nil
 		return nil, err
@@ -200,11 +207,12 @@ type stubGuest struct {
 	answers chan guestapi.Answer
 	cancels chan id.Run
 
-	mu    sync.Mutex
-	seen  map[id.Run]bool
-	up    *guestapi.Uplink
-	epoch int64
-	n     int64
+	mu       sync.Mutex
+	onCancel func() // called by the next Cancel
+	seen     map[id.Run]bool
+	up       *guestapi.Uplink
+	epoch    int64
+	n        int64
 }
 
 func newStubGuest(m *stubMachine) *stubGuest {
@@ -291,6 +299,13 @@ func (g *stubGuest) Prompt(_ context.Context, run id.Run, _ guestapi.Prompt) err
 }
 
 func (g *stubGuest) Cancel(_ context.Context, run id.Run) (guestapi.CancelOutcome, error) {
+	g.mu.Lock()
+	then := g.onCancel
+	g.onCancel = nil
+	g.mu.Unlock()
+	if then != nil {
+		then()
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.cancels <- run
