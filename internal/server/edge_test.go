@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -155,4 +156,23 @@ func TestShutdownEndsStreams(t *testing.T) {
 		}
 	}
 	stream.Body.Close()
+}
+
+// A call that the stopping server ends is never answered by an empty 200, which
+// reads as a command that succeeded.
+func TestInterruptedCallsAreNoSuccess(t *testing.T) {
+	s := newStage()
+	s.err = context.Canceled
+	h := newHandler(s, Options{})
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	r := httptest.NewRequestWithContext(ctx, "POST", "/v2/agents/sessions/x/sandbox/exec", strings.NewReader(`{"argv":["true"]}`))
+	r.Header.Set("Authorization", "Bearer "+goodToken)
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	equal(t, w.Code, 503)
+	if !strings.Contains(w.Body.String(), "stopping") || w.Header().Get("Retry-After") == "" {
+		t.Errorf("the answer is %s %v", w.Body, w.Header())
+	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"net/http"
@@ -59,11 +60,24 @@ func retryAfter(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
 }
 
+// answerTimeout is how long a reader may take for a whole answer, which is a few
+// MiB at most: one that reads nothing does not hold it for ever.
+const answerTimeout = 2 * time.Minute
+
 // writeJSON writes an answer. A failure to write is the reader's: it left.
 func writeJSON(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	encoder := json.NewEncoder(w)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(body)
+	if err := encoder.Encode(body); err != nil {
+		panic(err) // a type of ours that has no JSON
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(text.Len()))
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Now().Add(answerTimeout))
+	w.WriteHeader(status)
+	_, _ = w.Write(text.Bytes())
+	_ = control.Flush()
+	_ = control.SetWriteDeadline(time.Time{}) // the connection may serve other calls
 }

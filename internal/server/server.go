@@ -84,12 +84,17 @@ func (e *edge) serve(route route, prefix string) http.HandlerFunc {
 	}
 }
 
+// errInterrupted answers a call that ended with its context: its caller has
+// left, and reads nothing, or the server stops under it. To say nothing would be
+// an empty 200.
+var errInterrupted = fault.New(fault.Unavailable, "the server is stopping; try again in a moment")
+
 // fail answers with an error, or, when the answer has begun, only logs it and
 // cuts the connection so that nobody takes the answer for whole.
 func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
-		e.log.Debug("caller left", "request_id", w.Header().Get(requestIDHeader), "error", err)
-		return
+		e.log.Debug("call interrupted", "request_id", w.Header().Get(requestIDHeader), "error", err)
+		err = errInterrupted
 	}
 	f := fault.Of(err)
 	if f.Code == fault.Internal {
