@@ -58,15 +58,21 @@ func Run(in io.Reader, out io.Writer, dir string, exit func(code int)) error {
 }
 
 // serve answers one request or notification. Prompts run beside the reading, so
-// that cancels and answers come through.
+// that cancels and answers come through; they are begun in it, so that a cancel
+// right behind one finds it.
 func (a *agent) serve(m message) {
 	if m.Method != "session/prompt" {
 		result, err := a.handle(m)
 		a.answer(m, result, err)
 		return
 	}
+	play, err := a.prompt(m)
+	if err != nil {
+		a.answer(m, nil, err)
+		return
+	}
 	a.work.Go(func() {
-		result, err := a.prompt(m)
+		result, err := play()
 		a.answer(m, result, err)
 	})
 }
@@ -151,27 +157,32 @@ func (a *agent) openSession(p params, tell bool) (any, error) {
 	return object{}, nil
 }
 
-func (a *agent) prompt(m message) (any, error) {
+// prompt begins a turn, which may be cancelled from then on, and gives what
+// plays it.
+func (a *agent) prompt(m message) (play func() (any, error), err error) {
 	p, err := m.params()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(a.ctx)
-	defer cancel()
 	s, err := a.take(p.SessionID, cancel)
 	if err != nil {
+		cancel()
 		return nil, err
 	}
-	defer func() {
-		a.mu.Lock()
-		s.cancel = nil
-		a.mu.Unlock()
-	}()
 	var parts []string
 	for _, b := range p.Prompt {
 		parts = append(parts, b.Text)
 	}
-	return a.play(ctx, s, strings.TrimSpace(strings.Join(parts, "\n")))
+	return func() (any, error) {
+		defer cancel()
+		defer func() {
+			a.mu.Lock()
+			s.cancel = nil
+			a.mu.Unlock()
+		}()
+		return a.play(ctx, s, strings.TrimSpace(strings.Join(parts, "\n")))
+	}, nil
 }
 
 // take reserves a session for one prompt.

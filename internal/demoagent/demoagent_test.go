@@ -202,3 +202,18 @@ func TestScreen(t *testing.T) {
 		}
 	})
 }
+
+// A cancel that is right behind its prompt ends it.
+func TestCancelAtOnce(t *testing.T) {
+	c := newClient(t, t.TempDir())
+	session := c.session(t.TempDir())
+	for range 50 {
+		cancel := fmt.Sprintf(`{"method":"session/cancel","params":{"sessionId":%q}}`, session)
+		prompt := fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":"slow 500"}]}`, session)
+		// Both lines in one write: the second one closes what call leaves open.
+		result, _ := c.call("session/prompt", prompt+"}\n"+strings.TrimSuffix(cancel, "}"))
+		if !strings.Contains(result, `"stopReason":"cancelled"`) {
+			t.Fatal(result)
+		}
+	}
+}
