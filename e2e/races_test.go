@@ -1,0 +1,371 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/digitalocean/godo"
+)
+
+// load is many clients at once doing everything to a few sessions.
+type load struct {
+	*server
+	seed uint64
+	wg   sync.WaitGroup
+	stop chan struct{} // closed: clients finish what they are at
+
+	mu       sync.Mutex
+	sessions []string            // that clients choose from
+	all      []string            // that were ever made
+	accepted map[string][]string // session → runs that input answered with
+	strange  []string            // answers that no contract allows
+	crashing bool                // the server is killed now and then
+}
+
+// number reads a number from the environment, so that one may run it for longer.
+func number(name string, otherwise uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv(name), 10, 64); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+func newLoad(t *testing.T, sessions int) *load {
+	l := &load{
+		server: startServer(t, "--max-active-sessions", strconv.Itoa(2*sessions)), stop: make(chan struct{}),
+		seed: number("PADDOCK_TEST_SEED", uint64(time.Now().UnixNano())), accepted: map[string][]string{},
+	}
+	t.Logf("PADDOCK_TEST_SEED=%d", l.seed)
+	for i := range sessions {
+		id := l.createNoWait(specs[i%len(specs)]).SessionID
+		l.sessions, l.all = append(l.sessions, id), append(l.all, id)
+	}
+	for _, id := range l.sessions {
+		l.waitStatus(id, godo.HostedAgentSessionStatusReady)
+	}
+	return l
+}
+
+var specs = []string{
+	"agent: demo\npermissions: {default: allow}\n", "agent: demo\npermissions: {default: ask}\n",
+	"agent: demo\npermissions: {default: deny}\n",
+}
+
+// start begins with n clients; they work until stop is closed.
+func (l *load) start(n int) {
+	for i := range n {
+		r := rand.New(rand.NewPCG(l.seed, uint64(i)))
+		l.wg.Go(func() {
+			for {
+				select {
+				case <-l.stop:
+					return
+				default:
+					l.act(r)
+				}
+			}
+		})
+	}
+}
+
+func (l *load) end() { close(l.stop); l.wg.Wait() }
+
+// act does one thing to one session. Every tenth caller leaves early.
+func (l *load) act(r *rand.Rand) {
+	id := l.choose(r)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if r.IntN(10) == 0 {
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(r.IntN(30))*time.Millisecond)
+		defer cancel()
+	}
+	switch n := r.IntN(100); {
+	case n < 30:
+		l.input(ctx, id, inputs[r.IntN(len(inputs))])
+	case n < 45:
+		l.do(ctx, "POST", id+"/pause", nil, 202, 204, 409)
+	case n < 58:
+		l.do(ctx, "POST", id+"/resume", nil, 204, 409)
+	case n < 68:
+		l.do(ctx, "POST", id+"/cancel", map[string]any{}, 200, 409)
+	case n < 82:
+		l.do(ctx, "POST", id+"/sandbox/exec", map[string]any{"argv": []string{"sh", "-c", programs[r.IntN(len(programs))]}}, 200, 409, 502)
+	case n < 90:
+		l.answerAll(ctx, id, r)
+	case n < 97:
+		l.read(ctx, id)
+	default:
+		l.replace(ctx, id, r)
+	}
+}
+
+var (
+	inputs   = []string{"hello", "slow 3", "run echo hi", "write f.txt text", "think about it", "read f.txt"}
+	programs = []string{"true", "sleep 0.2", "head -c 300000 /dev/zero", "sleep 5 & echo out", "kill -9 $$"}
+)
+
+func (l *load) choose(r *rand.Rand) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sessions[r.IntN(len(l.sessions))]
+}
+
+// do makes a call and notes an answer that is not among the allowed ones. With
+// status 0 there was no answer: the caller left, or the server was killed.
+func (l *load) do(ctx context.Context, method, path string, body any, allowed ...int) (status int, answer []byte) {
+	var in io.Reader
+	if body != nil {
+		b, _ := json.Marshal(body)
+		in = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+l.addr+"/v2/harness-runtime/sessions/"+path, in)
+	if err != nil {
+		return 0, nil
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err == nil {
+		defer resp.Body.Close()
+		answer, err = io.ReadAll(resp.Body)
+	}
+	if err != nil {
+		if ctx.Err() == nil && !l.crashing {
+			l.note("%s %s: %v", method, path, err)
+		}
+		return 0, nil
+	}
+	if !slices.Contains(allowed, resp.StatusCode) {
+		l.note("%s %s: %d %s", method, path, resp.StatusCode, answer)
+	}
+	return resp.StatusCode, answer
+}
+
+func (l *load) note(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.strange = append(l.strange, fmt.Sprintf(format, args...))
+}
+
+func (l *load) input(ctx context.Context, id, text string) {
+	status, answer := l.do(ctx, "POST", id+"/input", map[string]any{"text": text}, 200, 409, 429)
+	if status != http.StatusOK {
+		return
+	}
+	var got struct {
+		RunID string `json:"run_id"`
+	}
+	_ = json.Unmarshal(answer, &got)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.accepted[id] = append(l.accepted[id], got.RunID)
+}
+
+func (l *load) answerAll(ctx context.Context, id string, r *rand.Rand) {
+	status, answer := l.do(ctx, "GET", id+"/approvals?state=pending", nil, 200)
+	if status != http.StatusOK {
+		return
+	}
+	var got struct {
+		Approvals []struct {
+			RequestID string `json:"request_id"`
+		} `json:"approvals"`
+	}
+	_ = json.Unmarshal(answer, &got)
+	for _, a := range got.Approvals {
+		outcome := []string{"HITL_OUTCOME_APPROVE", "HITL_OUTCOME_REJECT", "HITL_OUTCOME_DEFER"}[r.IntN(3)]
+		l.do(ctx, "POST", id+"/hitl/"+a.RequestID, map[string]any{"outcome": outcome}, 204, 409)
+	}
+}
+
+// read follows the live stream for a while.
+func (l *load) read(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	l.do(ctx, "GET", id+"/events", nil, 200)
+}
+
+// replace removes a session, mostly at once followed by a new one, which may be
+// removed while it is provisioning.
+func (l *load) replace(ctx context.Context, id string, r *rand.Rand) {
+	if status, _ := l.do(ctx, "DELETE", id, nil, 204); status != http.StatusNoContent {
+		return
+	}
+	made, _, err := l.client().HostedAgents.CreateSessionFromManifest(context.Background(), []byte(specs[r.IntN(len(specs))]), nil)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		return
+	}
+	l.all = append(l.all, made.SessionID)
+	if i := slices.Index(l.sessions, id); i >= 0 {
+		l.sessions[i] = made.SessionID
+	} else {
+		l.sessions = append(l.sessions, made.SessionID)
+	}
+}
+
+// settle brings every session to rest and asserts what must hold then.
+func (l *load) settle() {
+	t := l.t
+	t.Helper()
+	for _, s := range l.strange {
+		t.Error("strange:", s)
+	}
+	r := rand.New(rand.NewPCG(l.seed, 1<<32))
+	list, _, err := l.client().HostedAgents.ListSessions(context.Background(), &godo.HostedAgentSessionListOptions{Status: "SESSION_STATUS_ALL", PageSize: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range list.Sessions {
+		id := s.SessionID
+		if s.Status == godo.HostedAgentSessionStatusPaused {
+			if n := l.ticksOver(s.SandboxID, time.Second); n > 2 {
+				t.Errorf("the machine of paused session %s used %d ticks in a second", id, n)
+			}
+		}
+		eventually(t, id+" is at rest", func() bool { return l.atRest(id, r) })
+		l.assertRuns(id)
+		events := l.history(id)
+		assertLog(t, events)
+		assertOneActive(t, events)
+		if l.get(id).Status == godo.HostedAgentSessionStatusReady {
+			l.waitExec(id, "echo alive", "alive\n")
+		}
+		if t.Failed() {
+			t.Fatalf("session %s", id)
+		}
+	}
+}
+
+// atRest helps a session to its end or to a boundary with nothing queued.
+func (l *load) atRest(id string, r *rand.Rand) bool {
+	var got struct {
+		Session struct {
+			Status       string          `json:"status"`
+			PausePending bool            `json:"pause_pending"`
+			Run          json.RawMessage `json:"run"`
+		} `json:"session"`
+	}
+	l.call("GET", "/sessions/"+id, nil, http.StatusOK, &got)
+	switch got.Session.Status {
+	case "SESSION_STATUS_DESTROYED":
+		return true
+	case "SESSION_STATUS_FAILED":
+		l.t.Fatalf("session %s failed", id)
+	case "SESSION_STATUS_PAUSED":
+		l.do(context.Background(), "POST", id+"/resume", nil, 204, 409)
+		return false
+	case "SESSION_STATUS_READY":
+		l.answerAll(context.Background(), id, r)
+		if got.Session.PausePending || len(got.Session.Run) > 0 {
+			return false
+		}
+		return !slices.ContainsFunc(l.runs(id), func(r loadRun) bool { return !r.ended() })
+	}
+	return false
+}
+
+type loadRun struct {
+	RunID string `json:"run_id"`
+	State string `json:"state"`
+	Text  string `json:"text"`
+}
+
+func (r loadRun) ended() bool {
+	return slices.Contains([]string{"RUN_STATE_COMPLETED", "RUN_STATE_FAILED", "RUN_STATE_CANCELLED"}, r.State)
+}
+
+func (l *load) runs(id string) []loadRun {
+	var all []loadRun
+	for token := ""; ; {
+		var page struct {
+			Runs []loadRun `json:"runs"`
+			Next string    `json:"next_page_token"`
+		}
+		l.call("GET", "/sessions/"+id+"/runs?page_size=200&page_token="+token, nil, http.StatusOK, &page)
+		all = append(all, page.Runs...)
+		if token = page.Next; token == "" {
+			return all
+		}
+	}
+}
+
+// assertRuns asserts that every accepted input became a run that has ended, with
+// one terminal event.
+func (l *load) assertRuns(id string) {
+	l.t.Helper()
+	ends := map[string]int{}
+	for _, e := range l.history(id) {
+		if e.Kind == godo.HostedAgentEventKindRunCompleted || e.Kind == godo.HostedAgentEventKindRunFailed {
+			ends[e.RunID]++
+		}
+	}
+	states := map[string]string{}
+	for _, r := range l.runs(id) {
+		states[r.RunID] = r.State
+		if !r.ended() || ends[r.RunID] != 1 {
+			l.t.Errorf("run %s (%s) of %s is %s with %d terminal events", r.RunID, r.Text, id, r.State, ends[r.RunID])
+		}
+	}
+	for _, run := range l.accepted[id] {
+		if states[run] == "" {
+			l.t.Errorf("run %s of %s was accepted and is not there", run, id)
+		}
+	}
+}
+
+// assertOneActive asserts that no run begins while another one has not ended.
+func assertOneActive(t *testing.T, events []godo.HostedAgentEvent) {
+	t.Helper()
+	active := ""
+	for _, e := range events {
+		switch e.Kind {
+		case godo.HostedAgentEventKindRunStarted:
+			if active != "" {
+				t.Errorf("event %d: run %s begins while %s is active", e.Seq, e.RunID, active)
+			}
+			active = e.RunID
+		case godo.HostedAgentEventKindRunCompleted, godo.HostedAgentEventKindRunFailed:
+			if active == e.RunID {
+				active = ""
+			}
+		}
+	}
+}
+
+// Everything at once, on a few sessions: nothing is stuck, nothing lost,
+// nothing done twice.
+func TestManyClientsAtOnce(t *testing.T) {
+	l := newLoad(t, 3)
+	l.start(8)
+	<-time.After(time.Duration(number("PADDOCK_TEST_LOAD_SECONDS", 8)) * time.Second) // the load's length, not a wait
+	l.end()
+	l.settle()
+}
+
+// The same while the server is killed at random moments.
+func TestServerKilledUnderLoad(t *testing.T) {
+	l := newLoad(t, 3)
+	l.crashing = true
+	l.start(6)
+	r := rand.New(rand.NewPCG(l.seed, 1<<33))
+	for range number("PADDOCK_TEST_CRASHES", 3) {
+		<-time.After(time.Duration(500+r.IntN(2500)) * time.Millisecond) // a random moment, not a wait
+		l.kill()
+		l.restart()
+	}
+	l.end()
+	l.settle()
+}
