@@ -121,7 +121,7 @@ func (p *playedAPI) create(w http.ResponseWriter, r *http.Request) {
 	case strings.Contains(p.spec, "name: poor"):
 		refuse(w, 402, "payment_required", "the balance is used up")
 	case strings.Contains(p.spec, "name: wrong"):
-		refuse(w, 400, "bad_request", "line 2: unknown key agnet; did you mean agent?")
+		refuse(w, 400, "bad_request", "line 1: name: will not do\nline 2: permissions.default: wants allow\nline 9: env.1A: is no name\ncommand: is missing")
 	default:
 		s := client.Session{SessionID: sid(5), Name: "fresh", Status: client.SessionProvisioning}
 		if strings.Contains(p.spec, "name: doomed") {

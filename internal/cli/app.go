@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,8 @@ type app struct {
 	contextFile string
 	output      format
 	server      string // URL last dialled, for messages
+
+	patience atomic.Int32 // the interrupt that ends the process at once
 }
 
 // note says something to a person, beside the result.

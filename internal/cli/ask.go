@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"paddock/client"
 )
 
@@ -117,25 +115,13 @@ func (k *asker) askForm(ctx context.Context, p payload) error {
 
 // readLine reads one line off the terminal; an interrupt ends it at once.
 func (k *asker) readLine(ctx context.Context, prompt string) (string, error) {
-	in := k.t.a.in.(*os.File)
 	fmt.Fprint(k.t.a.err, prompt)
-	for ctx.Err() == nil {
-		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(in.Fd()), Events: unix.POLLIN}}, 100)
-		if err != nil && err != unix.EINTR {
-			return "", fmt.Errorf("wait for the terminal: %w", err)
-		}
-		if ready <= 0 {
-			continue
-		}
-		// A terminal gives whole lines.
-		buf := make([]byte, 4096)
-		n, err := in.Read(buf)
-		if err != nil {
-			return "", fmt.Errorf("read answer: %w", err)
-		}
-		return strings.TrimRight(string(buf[:n]), "\r\n"), nil
+	buf := make([]byte, 4096)
+	n, err := readSome(ctx, k.t.a.in.(*os.File), buf)
+	if err != nil {
+		return "", fmt.Errorf("read answer: %w", err)
 	}
-	return "", errInterrupted
+	return strings.TrimRight(string(buf[:n]), "\r\n"), nil
 }
 
 // form is what a question wants to be answered with.

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -29,6 +31,9 @@ func (a *app) context() (clientcontext.Context, error) {
 		found, err = clientcontext.Read(file)
 	} else {
 		found, err = clientcontext.Here().Find()
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return clientcontext.Context{}, fmt.Errorf("%w; be root or in group %s, or set PADDOCK_URL and PADDOCK_TOKEN", err, clientcontext.Group)
 	}
 	if err != nil {
 		return clientcontext.Context{}, fmt.Errorf("%w; set PADDOCK_URL and PADDOCK_TOKEN to do without it", err)

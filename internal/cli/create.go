@@ -18,13 +18,20 @@ func newCreate(a *app) *cobra.Command {
 		Aliases: []string{"new", "launch", "up"},
 		GroupID: groupSessions,
 		Short:   "Start a session and wait until it is ready",
+		Long: `Start a session and wait until it is ready. What it is comes from a spec in YAML
+(-f) or from the flags, each of which is a key of a spec. All that is wrong with
+a spec is said at once.
+
+An agent is demo, none, or custom: any program of this machine that speaks ACP.
+What lies in the folder agents of the server's data folder is there at
+/opt/paddock/agents inside.`,
 		Example: `  paddock create --name hello
   paddock create -f spec.yaml
   paddock create --agent custom --command my-agent --command --acp --env LANG=C.UTF-8
   paddock create --agent none --idle-timeout 1h -o json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text, err := from.read(cmd, a.in)
+			text, err := from.read(cmd, a)
 			if err != nil {
 				return err
 			}
@@ -34,7 +41,7 @@ func newCreate(a *app) *cobra.Command {
 			}
 			s, err := c.CreateSession(cmd.Context(), text, options)
 			if err != nil {
-				return err
+				return from.blame(cmd, err)
 			}
 			for _, w := range s.Warnings {
 				a.note("warning: %s", w)
@@ -65,6 +72,9 @@ func (a *app) awaitUp(cmd *cobra.Command, c *client.Client, s client.Session) (c
 	spin := a.spin("booting " + s.Name)
 	up, err := await(cmd.Context(), c, s.SessionID, func(s client.Session) bool { return s.Status != client.SessionProvisioning })
 	spin.stop()
+	if cmd.Context().Err() != nil {
+		a.note("%s boots on: 'paddock show %s' says how it is, 'paddock remove %s' removes it.", s.Name, s.Name, s.Name)
+	}
 	if err == nil && up.Status != client.SessionReady && up.Status != client.SessionPaused {
 		err = exitWith(exitFailed, "session %s is %s: %s\nIts history says more: paddock events %s", up.Name, stateWord(up),
 			first(up.Message, "it was removed meanwhile"), up.Name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ func (a *app) explain(err error) *exitError {
 	var op *net.OpError
 	switch {
 	case errors.As(err, &said):
-		code, text = codeOf(said.Code), said.Message+nextStep(said.Code)
+		code, text = codeOf(said.Code), listed(said.Message)+nextStep(said)
 	case timedOut(err):
 		code, text = exitTimedOut, "timed out"
 	case errors.As(err, &lost) && errors.As(err, &op) && op.Op == "dial":
@@ -64,11 +65,19 @@ func codeOf(code string) int {
 	}
 }
 
-func nextStep(code string) string {
-	switch code {
-	case "not_found":
+// listed sets several faults of a spec apart, one a line.
+func listed(message string) string {
+	if !strings.Contains(message, "\n") {
+		return message
+	}
+	return "there is more than one thing wrong:\n  " + strings.ReplaceAll(message, "\n", "\n  ")
+}
+
+func nextStep(e *client.Error) string {
+	switch {
+	case e.Code == "not_found" && strings.HasPrefix(e.Message, "there is no session "):
 		return "; 'paddock list --all' shows the sessions there are"
-	case "unauthorized":
+	case e.Code == "unauthorized":
 		return "; set PADDOCK_TOKEN, or name a file with --token-file or --context"
 	default:
 		return ""

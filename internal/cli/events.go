@@ -27,6 +27,12 @@ that breaks is taken up again where it broke.`,
   paddock events hello --run run_01jdc8v6m3e5psh0wq0t7k0z1n -o json`,
 		Args: exactly("SESSION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("limit") && options.Before == "" {
+				return usagef(cmd, "--limit is the length of a page of --before; for the newest events: paddock events %s | tail -n 20", args[0])
+			}
+			if replay && !follow {
+				return usagef(cmd, "--replay goes with --follow; without it all of the history is printed anyway")
+			}
 			c, err := a.dial(cmd)
 			if err != nil {
 				return err
@@ -51,7 +57,7 @@ that breaks is taken up again where it broke.`,
 	f.BoolVar(&replay, "replay", false, "with --follow: all of the history first")
 	f.StringVar(&options.After, "after", "", "start after the event with this `id`")
 	f.StringVar(&options.Before, "before", "", "one page that ends before the event with this `id`")
-	f.IntVar(&options.Limit, "limit", 0, "events in such a page (default 200)")
+	f.IntVar(&options.Limit, "limit", 0, "events in such a page, at most 1000 (default 200)")
 	f.StringVar(&options.Run, "run", "", "only events of this run; ends with it")
 	f.BoolVar(&options.Raw, "raw", false, "with the agent's own frames (in JSON)")
 	cmd.MarkFlagsMutuallyExclusive("before", "follow")

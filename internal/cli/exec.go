@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"time"
 
@@ -46,7 +45,7 @@ first. Output beyond 1 MiB a stream is cut.`,
 			request.TimeoutSeconds = int64(math.Ceil(timeout.Seconds()))
 			request.Argv = args[1:]
 			if stdin {
-				if request.Stdin, err = io.ReadAll(a.in); err != nil {
+				if request.Stdin, err = a.input(cmd.Context()); err != nil {
 					return own(a, fmt.Errorf("read standard input: %w", err))
 				}
 			}

@@ -32,7 +32,7 @@ func (t *turn) follow(ctx context.Context, stream *client.EventStream, ask func(
 			return err
 		}
 		if e.Type == "run.human_input_requested" && ask != nil {
-			if err := ask(ctx, e); err != nil {
+			if err := ask(ctx, e); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}

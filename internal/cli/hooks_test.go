@@ -4,10 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 )
 
 // sayServe prints what a server would be told.
-func sayServe(_ context.Context, c ServeConfig) error {
+func sayServe(ctx context.Context, c ServeConfig) error {
+	if filepath.Base(c.DataDir) == "stuck" {
+		fmt.Fprintln(c.Out, "serving")
+		<-ctx.Done()
+		fmt.Fprintln(c.Out, "ending")
+		select {} // never ends by itself
+	}
 	fmt.Fprintf(c.Out, "listen=%s data=%s templates=%s max=%d level=%s format=%s token=%s\n",
 		c.Listen, c.DataDir, c.TemplateDir, c.MaxActiveSessions, c.LogLevel, c.LogFormat, c.Token)
 	return nil

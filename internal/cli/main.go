@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 )
 
@@ -43,13 +41,14 @@ type DemoConfig struct {
 }
 
 // Main runs one command line (args without the program's name) and returns the
-// exit code. An interrupt or SIGTERM cancels the command's context; more of them
-// change nothing, so that what cleans up is not cut off (SIGQUIT does that).
+// exit code. An interrupt or SIGTERM cancels the command's context; a second one
+// ends a client command at once, a third one serve and demo, too.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, hooks Hooks) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-
 	a := &app{in: stdin, out: stdout, err: stderr, hooks: hooks, getenv: os.Getenv, now: time.Now}
+	a.patience.Store(clientPatience)
+	ctx, release := a.interruptible(ctx)
+	defer release()
+
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

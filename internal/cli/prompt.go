@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -29,7 +30,10 @@ what it does to standard error. A paused session is resumed first; a session
 that is still being made is waited for.
 
 When the agent asks for permission, a person at the terminal is asked. Elsewhere
-the command ends with exit code 4 and the run waits, unless --on-ask answers.`,
+the command ends with exit code 4 and the run waits, unless --on-ask answers.
+
+An interrupt (Ctrl-C) cancels the run and exits with 130; a second one leaves
+at once. --detach starts a run that no interrupt of this command ends.`,
 		Example: `  paddock prompt hello "what is in this folder?"
   paddock prompt hello --on-ask approve "run ls -la"
   paddock prompt hello --detach "slow 100"
@@ -41,7 +45,7 @@ the command ends with exit code 4 and the run waits, unless --on-ask answers.`,
 					return err
 				}
 			}
-			text, err := a.promptText(args[1:])
+			text, err := a.promptText(cmd.Context(), args[1:])
 			if err != nil {
 				return err
 			}
@@ -74,20 +78,23 @@ the command ends with exit code 4 and the run waits, unless --on-ask answers.`,
 }
 
 // promptText is the text of the arguments, or standard input for "-".
-func (a *app) promptText(args []string) (string, error) {
+func (a *app) promptText(ctx context.Context, args []string) (string, error) {
 	if len(args) != 1 || args[0] != "-" {
 		return strings.Join(args, " "), nil
 	}
-	b, err := io.ReadAll(a.in)
+	b, err := a.input(ctx)
 	if err != nil {
 		return "", fmt.Errorf("read text from standard input: %w", err)
 	}
 	return string(b), nil
 }
 
-// prompt opens the stream before it sends, so that nothing is missed.
+// prompt opens the stream before it sends, so that nothing is missed. The stream
+// outlives an interrupt, to show how the run ends.
 func (a *app) prompt(cmd *cobra.Command, k *asker, s client.Session, text string) error {
-	stream, err := k.client.Events(cmd.Context(), s.SessionID, client.EventsOptions{})
+	life, leave := context.WithCancel(context.WithoutCancel(cmd.Context()))
+	defer leave()
+	stream, err := k.client.Events(life, s.SessionID, client.EventsOptions{})
 	if err != nil {
 		return err
 	}
@@ -100,7 +107,11 @@ func (a *app) prompt(cmd *cobra.Command, k *asker, s client.Session, text string
 		a.note("%s waits behind %s (%s).", run, s.Run.RunID, runWord(s.Run.State))
 	}
 	k.t = a.newTurn(s.Name, run)
-	return k.t.follow(cmd.Context(), stream, k.answer)
+	done := k.t.cancelWith(cmd.Context(), life, leave, k.client, s.SessionID)
+	err = k.t.follow(cmd.Context(), stream, k.answer)
+	leave()
+	done()
+	return err
 }
 
 // dashHint adds a hint to complaints about flags of commands whose arguments

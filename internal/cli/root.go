@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 )
 
@@ -76,10 +78,14 @@ func meant(words []string) string {
 	return "; did you mean '" + words[0] + "'?"
 }
 
-// group makes a command that only holds others.
+// group makes a command that only holds others; its examples are theirs.
 func group(use, groupID, short string, commands ...*cobra.Command) *cobra.Command {
+	var examples []string
+	for _, c := range commands {
+		examples = append(examples, c.Example)
+	}
 	cmd := &cobra.Command{
-		Use: use, GroupID: groupID, Short: short,
+		Use: use, GroupID: groupID, Short: short, Example: strings.Join(examples, "\n"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef(cmd, "%s has no command %q", cmd.CommandPath(), args[0])

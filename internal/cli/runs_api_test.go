@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -44,6 +45,12 @@ func (p *playedAPI) input(w http.ResponseWriter, r *http.Request) {
 		p.ask(s, say, client.ApprovalDetails{Command: "rm -r build"})
 	case "question":
 		p.ask(s, say, client.ApprovalDetails{Question: "Which colour?"})
+	case "work":
+		p.answered["cancel"] = func(string) { say("run.failed", `{"code":7,"message":"cancelled by Ann","cancelled":true}`) }
+		say("run.token_delta", `{"text":"working "}`)
+	case "hang":
+		p.answered["cancel"] = nil // a cancellation is never answered
+		say("run.token_delta", `{"text":"working "}`)
 	default:
 		say("run.token_delta", `{"text":"let me see","is_reasoning":true}`)
 		say("run.tool_call_started", `{"tool_call_id":"c1","name":"shell","input":{"command":"ls"}}`)
@@ -169,6 +176,19 @@ func (p *playedAPI) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *playedAPI) cancel(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	end, known := p.answered["cancel"]
+	p.mu.Unlock()
+	if known && end == nil {
+		_, _ = io.Copy(io.Discard, r.Body) // else the client's end is not noticed
+		<-r.Context().Done()
+		return
+	}
+	if known {
+		end("")
+		give(w, client.CancelAnswer{SessionID: sid(1), RunID: rid(2), Outcome: "acked"})
+		return
+	}
 	switch s, ok := p.session(w, r); {
 	case !ok:
 	case s.Run == nil:

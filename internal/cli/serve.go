@@ -22,7 +22,7 @@ func newServe(a *app) *cobra.Command {
 		GroupID: groupServer,
 		Short:   "Run the server",
 		Long: `Run the server until SIGTERM or an interrupt. Sandboxes live on; the next server
-on the same data folder adopts them.
+on the same data folder adopts them. A third interrupt ends it on the spot.
 
 With the default data folder, the server's URL and token are written where this
 command line finds them. With another one they are in client.json of that
@@ -35,7 +35,11 @@ folder: name it in PADDOCK_CONTEXT.`,
 			if err := cfg.complete(cmd, places); err != nil {
 				return err
 			}
+			if err := needRoot(cmd, places); err != nil {
+				return err
+			}
 			cfg.Token, cfg.Out, cfg.Err = a.getenv("PADDOCK_TOKEN"), a.out, a.err
+			a.patience.Store(serverPatience)
 			return a.hooks.Serve(cmd.Context(), cfg)
 		},
 	}
@@ -47,6 +51,14 @@ folder: name it in PADDOCK_CONTEXT.`,
 	f.StringVar(&cfg.LogLevel, "log-level", cfg.LogLevel, "debug, info, warn or error")
 	f.StringVar(&cfg.LogFormat, "log-format", cfg.LogFormat, "text, json, or auto: text on a terminal")
 	return cmd
+}
+
+// needRoot refuses what makes sandboxes to anybody else.
+func needRoot(cmd *cobra.Command, places clientcontext.Places) error {
+	if places.Root {
+		return nil
+	}
+	return exitWith(exitFailed, "%s needs root, for it makes sandboxes: sudo %s", cmd.CommandPath(), cmd.CommandPath())
 }
 
 // complete fills in what follows from other values and checks all of them.

@@ -1,14 +1,18 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
+
+	"paddock/client"
 )
 
 // spec is what the flags of create say, in the form of a spec; the server
@@ -48,12 +52,12 @@ func (s *specFlags) register(cmd *cobra.Command) {
 	f.StringVar(&s.spec.Name, "name", "", "the session's name (default: one is made)")
 	f.StringVar(&s.spec.Agent, "agent", "demo", "demo, custom or none")
 	f.StringArrayVar(&s.spec.Command, "command", nil, "program of agent custom; repeat it for each `argument`")
-	f.StringVar(&s.spec.Size, "size", "", "size of the machine")
+	f.StringVar(&s.spec.Size, "size", "", "size of the machine: small, medium or large (default small)")
 	f.DurationVar(&s.idleTimeout, "idle-timeout", 0, "pause after so long without activity, 1m to 24h (default 15m)")
 	f.BoolVar(&s.spec.KeepWarm, "keep-warm", false, "never pause by itself")
 	f.StringArrayVarP(&s.env, "env", "e", nil, "environment of the session, `KEY=VALUE`; may be repeated")
 	f.StringVar(&s.spec.Template, "template", "", "root file system of the machine (default host)")
-	f.StringVar(&s.permissions, "permissions", "", "what the agent may do without asking: allow, ask or deny")
+	f.StringVar(&s.permissions, "permissions", "", "whatever the agent wants to do: allow, ask or deny (default ask)")
 	f.DurationVar(&s.maxRunTime, "max-run-time", 0, "fail a run that takes longer (default 2h)")
 	for _, name := range perPart {
 		cmd.MarkFlagsMutuallyExclusive("file", name)
@@ -61,12 +65,12 @@ func (s *specFlags) register(cmd *cobra.Command) {
 }
 
 // read gives the spec's text: the file's, or one made of the flags.
-func (s *specFlags) read(cmd *cobra.Command, stdin io.Reader) ([]byte, error) {
+func (s *specFlags) read(cmd *cobra.Command, a *app) ([]byte, error) {
 	switch s.file {
 	case "":
 		return s.build(cmd)
 	case "-":
-		b, err := io.ReadAll(stdin)
+		b, err := a.input(cmd.Context())
 		if err != nil {
 			return nil, fmt.Errorf("read spec from standard input: %w", err)
 		}
@@ -100,6 +104,30 @@ func (s *specFlags) build(cmd *cobra.Command) ([]byte, error) {
 		return nil, fmt.Errorf("make spec of flags: %w", err)
 	}
 	return b, nil
+}
+
+// specLine is the place that a fault of a spec names.
+var specLine = regexp.MustCompile(`(?m)^(?:line \d+: )?([a-z_]+)(?:\.([^:\n]*))?: `)
+
+// blame names flags where the server names lines of a spec that flags made:
+// the person has not seen that text. Other errors stay as they are.
+func (s *specFlags) blame(cmd *cobra.Command, err error) error {
+	var said *client.Error
+	if s.file != "" || !errors.As(err, &said) || said.Code != "bad_request" {
+		return err
+	}
+	return usagef(cmd, "%s", listed(specLine.ReplaceAllStringFunc(said.Message, func(place string) string {
+		part := specLine.FindStringSubmatch(place)
+		flag := strings.ReplaceAll(part[1], "_", "-")
+		switch {
+		case !slices.Contains(perPart, flag):
+			return place
+		case flag == "env" && part[2] != "":
+			return "--env " + part[2] + ": "
+		default:
+			return "--" + flag + ": "
+		}
+	})))
 }
 
 // keyValues reads KEY=VALUE flags; nil when there are none.

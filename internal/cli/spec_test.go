@@ -28,7 +28,7 @@ func TestFlagsMakeASpec(t *testing.T) {
 			if err := cmd.ParseFlags(c.args); err != nil {
 				t.Fatal(err)
 			}
-			got, err := s.read(cmd, nil)
+			got, err := s.read(cmd, &app{})
 			if err != nil {
 				t.Fatal(err)
 			}
