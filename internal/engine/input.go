@@ -47,10 +47,11 @@ func (e *Engine) Input(ctx context.Context, team id.Team, ref string, in Input) 
 // errAsleep is how enqueue says that the session was paused meanwhile.
 const errAsleep fault.Code = "asleep"
 
-// acceptsInput refuses what no waking could help, terminal first.
+// acceptsInput refuses what no waking could help: of a session that exists, a
+// conversation that has ended comes before every other reason.
 func acceptsInput(s session.Session) error {
 	switch {
-	case s.State == session.Destroying, s.State == session.Destroyed, s.State == session.Failed:
+	case s.State == session.Destroying, s.State == session.Destroyed:
 		return fault.New(fault.Conflict, "%s", notNow(s))
 	case s.Terminal != "":
 		return fault.New(fault.Conflict, "run is terminal: %s; start a new session, fork, or roll back to a checkpoint", strings.TrimSuffix(s.Terminal, "."))

@@ -171,7 +171,7 @@ func TestMachineLost(t *testing.T) {
 		t.Errorf("failure is %+v", r.Failure)
 	}
 	_, err := h.Input(context.Background(), h.team, v.ID.String(), Input{Text: "hi"})
-	wantFault(t, err, fault.Conflict, "has failed")
+	wantFault(t, err, fault.Conflict, "run is terminal: its sandbox was lost")
 	again := h.create(demoSpec + "name: " + v.Name + "\n") // name and slot are free
 	if again.ID == v.ID {
 		t.Error("same session")

@@ -102,8 +102,9 @@ func fromLegacy(want gen.CreateLegacy) (engine.CreateRequest, error) {
 		return engine.CreateRequest{}, fault.New(fault.NotSupported, "repo_hint is not supported yet")
 	case want.Origin != nil && (want.Origin.Product != "direct" || want.Origin.ResourceID != ""):
 		return engine.CreateRequest{}, fault.New(fault.NotSupported, "origin: only product direct, without a resource_id, is supported yet")
-	case want.IdleTimeoutSeconds < 0 || want.IdleTimeoutSeconds > maxIdleSeconds:
-		return engine.CreateRequest{}, fault.New(fault.BadRequest, "idle_timeout_seconds: %d is not within 60 and %d", want.IdleTimeoutSeconds, maxIdleSeconds)
+	case want.IdleTimeoutSeconds != 0 && (want.IdleTimeoutSeconds < minIdleSeconds || want.IdleTimeoutSeconds > maxIdleSeconds):
+		return engine.CreateRequest{}, fault.New(fault.BadRequest, "idle_timeout_seconds: %d is not within %d and %d",
+			want.IdleTimeoutSeconds, minIdleSeconds, maxIdleSeconds)
 	}
 	spec := "agent: none\n"
 	if want.IdleTimeoutSeconds > 0 {
@@ -112,7 +113,11 @@ func fromLegacy(want gen.CreateLegacy) (engine.CreateRequest, error) {
 	return engine.CreateRequest{Spec: []byte(spec)}, nil
 }
 
-const maxIdleSeconds = 24 * 60 * 60
+// Bounds of idle_timeout_seconds, those of the spec's idle_timeout.
+const (
+	minIdleSeconds = 60
+	maxIdleSeconds = 24 * 60 * 60
+)
 
 // publicURL is how clients reach the server, without a slash at the end.
 func (e *edge) publicURL(r request) string {
