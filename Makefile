@@ -6,6 +6,8 @@ MAKEFLAGS   += --no-builtin-rules
 
 # The compiled sandbox runtime (minutes) is cached by these: never vary them.
 export CGO_ENABLED := 0
+# The version comes from below; asking git again fails where the clone is another user's.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 ARCH     := $(shell go env GOARCH 2>/dev/null)
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -43,8 +45,8 @@ test: build vet ## vet, then all tests; sandbox tests need root, else they are s
 vet: programs ## go vet
 	@go vet ./...
 
-format: ## fail when a file is not formatted by gofmt
-	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); [ -z "$$bad" ] || { echo "not formatted by gofmt:"; echo "$$bad"; exit 1; }
+format: check ## fail when a file is not formatted by gofmt
+	@bad=$$("$$(go env GOROOT)/bin/gofmt" -l .); [ -z "$$bad" ] || { echo "not formatted by gofmt:"; echo "$$bad"; exit 1; }
 
 arch: check ## test the shape: layers, file sizes, what is inside the guest
 	@go test -count=1 ./internal/archtest
@@ -68,6 +70,7 @@ arm64: check ## compile for linux/arm64
 	@GOARCH=arm64 go build -o /dev/null ./cmd/paddock
 
 generated: codegen ## fail when committed generated code is not what the sources make
+	@git rev-parse --git-dir >/dev/null || { echo "paddock: only a git clone can tell what is committed"; exit 1; }
 	@changed=$$(git status --porcelain -- $$(git ls-files '*.gen.go' '*/gen/*.go')); \
 	[ -z "$$changed" ] || { echo "generated code is out of date: run make generate and commit"; echo "$$changed"; exit 1; }
 

@@ -50,7 +50,7 @@ check_sandbox() {
 	check_build
 	oldest=$(printf '%s\n5.4\n' "$(uname -r)" | sort -V | head -n 1)
 	[ "$oldest" = 5.4 ] || lack "sandboxes need Linux 5.4 or newer; this is $(uname -r)."
-	[ "$(id -u)" = 0 ] || lack "sandboxes need root here; run the same command with sudo -E."
+	[ "$(id -u)" = 0 ] || lack "sandboxes need root here; run the same command after: sudo -E env \"PATH=\$PATH\""
 	[ "$(uname -m)" = x86_64 ] || lack "sandboxes are tried on x86_64 only so far; this is $(uname -m)."
 }
 
