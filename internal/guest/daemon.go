@@ -52,6 +52,7 @@ type Daemon struct {
 	journal *journal.Journal
 	files   files.Workspace
 	execs   execs
+	relief  *relief
 	turns   turns
 
 	mu      sync.Mutex
@@ -70,7 +71,9 @@ func New(options Options) *Daemon {
 	}
 	d.execs = execs{daemon: d, byID: map[id.Exec]*execution{}}
 	d.turns = turns{daemon: d}
+	d.relief = newRelief(options)
 	d.work.Go(d.janitor)
+	d.work.Go(func() { d.relief.run(ctx) })
 	return d
 }
 

@@ -52,10 +52,16 @@ func (x *execs) start(ctx context.Context, key id.Exec, request guestapi.ExecReq
 	if err != nil {
 		return nil, err
 	}
+	enough := d.relief.want()
 	e, err := startExecution(d.ctx, d.table, spec, request.Stdin, request.Timeout)
 	if err != nil {
+		enough()
 		return nil, startFault(err, spec)
 	}
+	d.work.Go(func() {
+		<-e.process.Done()
+		enough()
+	})
 	x.byID[key] = e
 	return e, nil
 }

@@ -168,6 +168,7 @@ func (d *Daemon) killTurn(u *turn, grace time.Duration) {
 	if !began {
 		return
 	}
+	defer d.relief.bar()()
 	ctx, cancel := context.WithTimeout(d.ctx, grace)
 	defer cancel()
 	proc.KillTree(ctx, d.options.TreeGroup, before)
