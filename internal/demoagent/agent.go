@@ -58,21 +58,21 @@ func Run(in io.Reader, out io.Writer, dir string, exit func(code int)) error {
 }
 
 // serve answers one request or notification. Prompts run beside the reading, so
-// that cancels and answers come through; they are begun in it, so that a cancel
-// right behind one finds it.
+// that cancels and answers come through; they begin here, so that a cancel which
+// follows at once finds its prompt.
 func (a *agent) serve(m message) {
 	if m.Method != "session/prompt" {
 		result, err := a.handle(m)
 		a.answer(m, result, err)
 		return
 	}
-	play, err := a.prompt(m)
+	run, err := a.begin(m)
 	if err != nil {
 		a.answer(m, nil, err)
 		return
 	}
 	a.work.Go(func() {
-		result, err := play()
+		result, err := run()
 		a.answer(m, result, err)
 	})
 }
@@ -159,7 +159,8 @@ func (a *agent) openSession(p params, tell bool) (any, error) {
 
 // prompt begins a turn, which may be cancelled from then on, and gives what
 // plays it.
-func (a *agent) prompt(m message) (play func() (any, error), err error) {
+// begin reserves the prompt's session; what it returns plays the prompt.
+func (a *agent) begin(m message) (run func() (any, error), err error) {
 	p, err := m.params()
 	if err != nil {
 		return nil, err

@@ -217,3 +217,37 @@ func TestCancelAtOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestCancelRightBehindThePrompt(t *testing.T) {
+	c := newClient(t, t.TempDir())
+	id := c.session(t.TempDir())
+	for range 50 {
+		c.next++
+		fmt.Fprintf(c.in, `{"id":%d,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"slow 100"}]}}`+"\n"+
+			`{"method":"session/cancel","params":{"sessionId":%q}}`+"\n", c.next, id, id)
+		for c.out.Scan() && !strings.HasPrefix(c.out.Text(), fmt.Sprintf(`{"id":%d,`, c.next)) {
+		}
+		if !strings.Contains(c.out.Text(), `"stopReason":"cancelled"`) {
+			t.Fatalf("the turn ended as %s", c.out.Text())
+		}
+	}
+}
+
+func TestTurnBehindACutLine(t *testing.T) {
+	s := store{t.TempDir()}
+	id, err := s.create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, _ := s.file(id)
+	if err := os.WriteFile(file, []byte(`{"user":"one"}`+"\n"+`{"agent":"cu`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	two := "two"
+	if err := s.save(id, half{User: &two}); err != nil {
+		t.Fatal(err)
+	}
+	if past, err := s.load(id); err != nil || len(past) != 2 || past[1].User != "two" {
+		t.Errorf("%+v, %v", past, err)
+	}
+}

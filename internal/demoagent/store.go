@@ -55,7 +55,8 @@ func (s store) create() (string, error) {
 	return id, os.WriteFile(file, nil, 0o600)
 }
 
-// save appends half a turn and returns when it is on disk.
+// save appends half a turn and returns when it is on disk. It begins a line of
+// its own, also after one that a kill has cut.
 func (s store) save(id string, h half) error {
 	file, err := s.file(id)
 	if err != nil {
@@ -65,12 +66,27 @@ func (s store) save(id string, h half) error {
 	if err != nil {
 		return fmt.Errorf("encode turn: %w", err)
 	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("open conversation: %w", err)
 	}
-	_, err = f.Write(append(line, '\n'))
+	line = append(line, '\n')
+	if torn(f) {
+		line = append([]byte{'\n'}, line...)
+	}
+	_, err = f.Write(line)
 	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// torn says whether the file's last line has no end.
+func torn(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return false
+	}
+	last := make([]byte, 1)
+	_, err = f.ReadAt(last, info.Size()-1)
+	return err == nil && last[0] != '\n'
 }
 
 // load reads a conversation. A last line that a kill has cut is left out.

@@ -283,7 +283,7 @@ func TestAgentThatCannotStart(t *testing.T) {
 	}{
 		"missing": {[]string{"no-such-agent"}, `agent did not start: the program "no-such-agent" was not found in PATH`},
 		"exits":   {[]string{"sh", "-c", "echo oh no >&2; exit 9"}, "agent did not start: agent exited with code 9: oh no"},
-		"mute":    {[]string{"sh", "-c", "exec >&-; sleep 1000"}, "agent did not start: agent was killed by signal 9"},
+		"mute":    {[]string{"sh", "-c", "exec >&-; sleep 1000"}, "agent did not start: agent closed its output, and was ended"},
 		"version": {[]string{"sh", "-c", `read x; echo '{"id":1,"result":{"protocolVersion":2}}'; cat`}, "agent speaks version 2"},
 	} {
 		t.Run(name, func(t *testing.T) {

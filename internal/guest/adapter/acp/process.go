@@ -34,6 +34,7 @@ type process struct {
 
 	mu        sync.Mutex
 	replaying bool // updates are the past, told again
+	silent    bool // it closed its stdout and was killed for that
 }
 
 // handler takes what the agent sends, in order.
@@ -91,10 +92,24 @@ func (p *process) read(stdout io.Reader, h handler) {
 		case errors.Is(err, errFrameTooLong), errors.As(err, &malformed):
 			h.malformed(p, f.raw, err)
 		default:
-			// An agent that says nothing any more is of no use, should it live on.
-			p.proc.KillGroup()
+			p.endSilent()
 			return
 		}
+	}
+}
+
+// endSilent ends an agent that has closed its stdout: one that says nothing any
+// more is of no use. Mostly it has ended by itself, which is a moment later news.
+func (p *process) endSilent() {
+	timer := time.NewTimer(lastWords)
+	defer timer.Stop()
+	select {
+	case <-p.proc.Done():
+	case <-timer.C:
+		p.mu.Lock()
+		p.silent = true
+		p.mu.Unlock()
+		p.proc.KillGroup()
 	}
 }
 
@@ -130,7 +145,13 @@ func (p *process) watch(readers *sync.WaitGroup, files ...*os.File) {
 		_ = f.Close()
 	}
 	<-silent
-	p.end(&exitError{p.proc.Exit(), p.stderr.String()})
+	p.mu.Lock()
+	how := p.proc.Exit().String()
+	if p.silent {
+		how = "closed its output, and was ended"
+	}
+	p.mu.Unlock()
+	p.end(&exitError{how, p.stderr.String()})
 }
 
 // close kills the agent and waits for everything that belongs to it.
@@ -153,15 +174,15 @@ func (p *process) isReplaying() bool {
 
 // exitError says that the agent's process has ended.
 type exitError struct {
-	exit   proc.Exit
+	how    string // "exited with code 3"
 	stderr string
 }
 
 func (e *exitError) Error() string {
 	if e.stderr == "" {
-		return "agent " + e.exit.String()
+		return "agent " + e.how
 	}
-	return "agent " + e.exit.String() + ": " + e.stderr
+	return "agent " + e.how + ": " + e.stderr
 }
 
 // tail keeps the last lines of a stream.
