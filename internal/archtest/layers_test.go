@@ -10,6 +10,7 @@ var layers = map[string]int{
 	"internal/fault":         0,
 	"internal/undo":          0,
 	"internal/failpoint":     0,
+	"internal/spelling":      0,
 	"internal/embedded":      0,
 	"internal/clientcontext": 0,
 

@@ -65,7 +65,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	e := engine.New(engine.Options{
-		Store: st, Driver: driver, Logger: cfg.Log, Build: cfg.Version,
+		Store: st, Driver: driver, Logger: cfg.Log,
 		MaxActiveSessions: cfg.MaxActiveSessions, Warnings: warnings,
 	})
 	defer e.Stop()

@@ -18,7 +18,6 @@ type Options struct {
 	Store  store.Store
 	Driver sandbox.Driver
 	Logger *slog.Logger
-	Build  string // of this server, for logs
 
 	// MaxActiveSessions is each team's limit; 0 means none.
 	MaxActiveSessions int

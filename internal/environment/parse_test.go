@@ -329,16 +329,3 @@ func FuzzParse(f *testing.F) {
 		checkMarshal(t, got)
 	})
 }
-
-func FuzzSuggest(f *testing.F) {
-	f.Add("agnet")
-	f.Fuzz(func(t *testing.T, word string) {
-		_ = suggest(word, agents)
-		for _, other := range agents {
-			d := distance(word, other)
-			if d != distance(other, word) || d > max(len(word), len(other)) || (d == 0) != (word == other) {
-				t.Errorf("distance of %q and %q is %d", word, other, d)
-			}
-		}
-	})
-}

@@ -115,7 +115,7 @@ func TestBodies(t *testing.T) {
 		{"POST " + s + "/x/pause", `{"cold":true}`, 501, "cold pause"},
 		{"POST " + s + "/x/pause", `{"colt":true}`, 400, `did you mean "cold"?`},
 		{"POST " + s + "/x/resume", `{"a":1}`, 400, `unknown key "a"; there are none here`},
-		{"POST " + s + "/x/cancel", `{"run":"r"}`, 400, `unknown key "run"; known are run_id`},
+		{"POST " + s + "/x/cancel", `{"run":"r"}`, 400, `unknown key "run"; did you mean "run_id"?`},
 		{"POST " + s + "/x/hitl/h", `{}`, 400, "outcome is missing"},
 		{"POST " + s + "/x/hitl/h", `{"outcome":"HITL_OUTCOME_EXPIRED"}`, 400, "unknown"},
 		{"POST " + s + "/x/hitl/h", `{"outcome":"HITL_OUTCOME_APPROVE","content":{"any":{"thing":[1]}}}`, 204, ""},
