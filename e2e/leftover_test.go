@@ -1,0 +1,160 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/digitalocean/godo"
+
+	"paddock/e2e/host"
+)
+
+// That nothing is left of removed sessions is asserted for every test when its
+// server is cleaned up; here the server and the machines die in bad moments.
+
+// The server is killed at moments that no failpoint names, spread over the time
+// that each verb takes. The next server goes on, and everything can be removed.
+func TestServerKilledAtAnyMoment(t *testing.T) {
+	// Plain calls: the public client would try again for half a minute.
+	verbs := map[string]func(s *server, id string){
+		"create": func(s *server, _ string) { s.poke(http.MethodPost, "/sessions", "agent: demo\n") },
+		"pause":  func(s *server, id string) { s.poke(http.MethodPost, "/sessions/"+id+"/pause", "") },
+		"resume": func(s *server, id string) {
+			s.poke(http.MethodPost, "/sessions/"+id+"/pause", "")
+			s.poke(http.MethodPost, "/sessions/"+id+"/resume", "")
+		},
+		"remove": func(s *server, id string) { s.poke(http.MethodDelete, "/sessions/"+id, "") },
+	}
+	for name, verb := range verbs {
+		t.Run(name, func(t *testing.T) {
+			s := startServer(t)
+			for _, after := range []time.Duration{3, 15, 60} {
+				id := s.create("agent: demo\n").SessionID
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					verb(s, id)
+				}()
+				time.Sleep(after * time.Millisecond) // the moment is the test
+				s.kill()
+				<-done
+				s.restart()
+				got := s.get(id)
+				if got.Status == godo.HostedAgentSessionStatusReady || got.Status == godo.HostedAgentSessionStatusPaused {
+					if out := s.sh(id, "echo alive"); out != "alive\n" {
+						t.Errorf("killed after %d ms: %q", after, out)
+					}
+				} else if name != "remove" {
+					t.Errorf("killed %d ms after %s began: the session is %s", after, name, got.Status)
+				}
+				s.removeAll()
+			}
+		})
+	}
+}
+
+// poke makes a call whose outcome nobody cares for.
+func (s *server) poke(method, path, spec string) {
+	req, err := http.NewRequest(method, "http://"+s.addr+"/v2/harness-runtime"+path, strings.NewReader(spec))
+	if err != nil {
+		return
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	if spec != "" {
+		req.Header.Set("Content-Type", "application/yaml")
+	}
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		resp.Body.Close()
+	}
+}
+
+// One of a machine's two host processes is killed, with the server up and with
+// it down: the session fails, says why, and leaves nothing.
+func TestHalfAMachineKilled(t *testing.T) {
+	for _, part := range []string{"runsc-sandbox", "runsc-gofer"} {
+		for _, up := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, server up %v", part, up), func(t *testing.T) {
+				s := startServer(t)
+				sess := s.create("agent: demo\n")
+				s.turn(sess.SessionID, "hello")
+				if !up {
+					s.kill()
+				}
+				killed := 0
+				for _, pid := range host.Processes(sess.SandboxID) {
+					line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+					if strings.HasPrefix(string(line), part) {
+						_ = syscall.Kill(pid, syscall.SIGKILL)
+						killed++
+					}
+				}
+				if killed == 0 {
+					t.Fatalf("there is no %s", part)
+				}
+				if !up {
+					s.restart()
+				}
+				s.assertLost(sess)
+			})
+		}
+	}
+}
+
+// assertLost asserts that the session fails, refuses input with its reason, and
+// holds nothing of the host any more.
+func (s *server) assertLost(sess *godo.HostedAgentSession) {
+	s.t.Helper()
+	eventually(s.t, "the session failed", func() bool {
+		return s.get(sess.SessionID).Status == godo.HostedAgentSessionStatusFailed
+	})
+	_, _, err := s.client().HostedAgents.SendInput(context.Background(), sess.SessionID, &godo.HostedAgentSendInputRequest{Text: "hello"})
+	wantRefusal(s.t, err, http.StatusConflict, "sandbox")
+	eventually(s.t, "the host is free of it", func() bool {
+		return len(host.Processes(sess.SandboxID)) == 0 && len(host.Cgroups(sess.SandboxID)) == 0 &&
+			len(host.Mounts(sess.SandboxID)) == 0 && len(host.Names(s.dir, sess.SandboxID)) == 0
+	})
+}
+
+// A reboot takes all processes, mounts and control groups at once and leaves the
+// folder as it was.
+func TestHostRebooted(t *testing.T) {
+	s := startServer(t)
+	ready, paused := s.create("agent: demo\n"), s.create("agent: demo\n")
+	pause(s, paused.SessionID)
+	run := s.send(ready.SessionID, "slow 100")
+	s.waitEvent(ready.SessionID, func(e godo.HostedAgentEvent) bool {
+		return e.RunID == run && e.Kind == godo.HostedAgentEventKindTokenChunk
+	})
+	s.kill()
+	for _, sess := range []*godo.HostedAgentSession{ready, paused} {
+		killMachine(t, sess.SandboxID)
+		eventually(t, "its processes are gone", func() bool { return len(host.Processes(sess.SandboxID)) == 0 })
+		for _, line := range host.Mounts(sess.SandboxID) {
+			_ = syscall.Unmount(strings.Fields(line)[4], syscall.MNT_DETACH)
+		}
+		for _, group := range host.Cgroups(sess.SandboxID) {
+			eventually(t, "its control group is gone", func() bool { return syscall.Rmdir(group) != syscall.EBUSY })
+		}
+	}
+	_ = os.Remove(filepath.Join(s.dir, "lock"))
+	s.restart()
+	s.assertLost(ready)
+	s.assertLost(paused)
+	f := payload[failed](t, s.waitRun(ready.SessionID, run))
+	if f.Code != 4 || !f.Terminal {
+		t.Errorf("the run failed with %+v", f)
+	}
+	for _, sess := range []*godo.HostedAgentSession{ready, paused} {
+		assertLog(t, s.history(sess.SessionID))
+	}
+	if id := s.create("agent: demo\n").SessionID; s.sh(id, "echo new") != "new\n" {
+		t.Error("a new session does not work")
+	}
+}
