@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"paddock/internal/fault"
@@ -15,13 +16,15 @@ import (
 const requestIDHeader = "X-Request-Id"
 
 // saneID is what a client may name its call.
-var saneID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+// (Compiled where it is needed: it costs 2 ms, and every process of every
+// sandbox is this program, too.)
+var saneID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`) })
 
 // observed names each call, logs it, and survives a handler's panic.
 func (e *edge) observed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := r.Header.Get(requestIDHeader)
-		if !saneID.MatchString(name) {
+		if !saneID().MatchString(name) {
 			name = "req_" + strings.ToLower(rand.Text())
 		}
 		w.Header().Set(requestIDHeader, name)

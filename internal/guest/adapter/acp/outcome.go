@@ -3,6 +3,7 @@ package acp
 import (
 	"encoding/json"
 	"regexp"
+	"sync"
 
 	"paddock/internal/event"
 )
@@ -18,15 +19,20 @@ type rule struct {
 // Agents say in many ways that their model failed them: a kind or name in the
 // error's data, an HTTP status there or as the code, or only a sentence. What
 // none of these fits is an error of the agent's own.
+// (Compiled at the first failure: the guest is started with every sandbox.)
 var (
-	kindRules = []rule{
-		{regexp.MustCompile(`(?i)time_?out`), event.ModelTimeout},
-		{regexp.MustCompile(`(?i)rate_?limit|auth|billing|quota|overloaded|server_error|invalid_request|provider|model|api_?error`), event.ModelError},
-	}
-	textRules = []rule{
-		{regexp.MustCompile(`(?i)\b(model|provider|upstream|api|request) (request )?timed? ?out\b`), event.ModelTimeout},
-		{regexp.MustCompile(`(?i)\b(api key|unauthori[sz]ed|authenticat\w+|quota|rate.?limit\w*|too many requests|overloaded|billing|insufficient (credit|balance|funds)|model not found|context length)\b`), event.ModelError},
-	}
+	kindRules = sync.OnceValue(func() []rule {
+		return []rule{
+			{regexp.MustCompile(`(?i)time_?out`), event.ModelTimeout},
+			{regexp.MustCompile(`(?i)rate_?limit|auth|billing|quota|overloaded|server_error|invalid_request|provider|model|api_?error`), event.ModelError},
+		}
+	})
+	textRules = sync.OnceValue(func() []rule {
+		return []rule{
+			{regexp.MustCompile(`(?i)\b(model|provider|upstream|api|request) (request )?timed? ?out\b`), event.ModelTimeout},
+			{regexp.MustCompile(`(?i)\b(api key|unauthori[sz]ed|authenticat\w+|quota|rate.?limit\w*|too many requests|overloaded|billing|insufficient (credit|balance|funds)|model not found|context length)\b`), event.ModelError},
+		}
+	})
 )
 
 // classify gives the failure code of an agent's error.
@@ -36,7 +42,7 @@ func classify(e *rpcError) event.FailureCode {
 	}
 	data := asObject(e.Data)
 	for _, key := range []string{"errorKind", "errorName", "error_kind", "type"} {
-		if code, ok := match(kindRules, asString(data[key])); ok {
+		if code, ok := match(kindRules(), asString(data[key])); ok {
 			return code
 		}
 	}
@@ -51,7 +57,7 @@ func classify(e *rpcError) event.FailureCode {
 	if code, ok := byStatus(e.Code); ok {
 		return code
 	}
-	if code, ok := match(textRules, e.Message); ok {
+	if code, ok := match(textRules(), e.Message); ok {
 		return code
 	}
 	return event.ToolError
