@@ -262,7 +262,7 @@ func TestAgentKilledDuringApproval(t *testing.T) {
 	m := newMachine(t).demo()
 	run := m.prompt("run true")
 	ask := m.ask(run)
-	out, _, _ := m.exec("pgrep -fx " + demoAgent + " || true")
+	out, _, _ := m.exec(`for p in /proc/[0-9]*; do [ "$(tr '\0' ' ' < $p/cmdline)" = "` + demoAgent + ` " ] && echo ${p#/proc/}; done 2>/dev/null; true`)
 	for _, word := range strings.Fields(out) {
 		pid, _ := strconv.Atoi(word)
 		_ = unix.Kill(pid, unix.SIGKILL)
