@@ -88,6 +88,10 @@ func (m *machine) watch() {
 	}
 }
 
+// acceptRetry is how long accept waits after an error that may pass, such as a
+// lack of file descriptors.
+const acceptRetry = 100 * time.Millisecond
+
 // accept takes the guest's connections until the listener is closed. Each is
 // served by a goroutine of its own, so that an impostor who says nothing does
 // not keep the guest out.
@@ -99,7 +103,12 @@ func (m *machine) accept() {
 		}
 		if err != nil {
 			m.engine.log.Warn("accept guest", "session_id", m.session, "error", err)
-			return
+			select {
+			case <-m.gone:
+				return
+			case <-time.After(acceptRetry):
+				continue
+			}
 		}
 		m.wg.Go(func() { m.serve(conn) })
 	}
