@@ -40,7 +40,7 @@ codegen: check
 
 test: export PADDOCK_BIN = $(CURDIR)/bin/paddock
 test: build vet ## vet, then all tests; sandbox tests need root, else they are skipped and counted
-	@go test -count=1 -timeout 20m $(TESTFLAGS) -json ./... | go run ./internal/testreport
+	@go test -count=1 -timeout 45m $(TESTFLAGS) -json ./... | go run ./internal/testreport
 
 vet: programs ## go vet
 	@go vet ./...

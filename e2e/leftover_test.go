@@ -42,7 +42,7 @@ func TestServerKilledAtAnyMoment(t *testing.T) {
 					defer close(done)
 					verb(s, id)
 				}()
-				time.Sleep(after * time.Millisecond) // the moment is the test
+				<-time.After(after * time.Millisecond) // the moment is the test
 				s.kill()
 				<-done
 				s.restart()
