@@ -152,26 +152,23 @@ func fileOf(name string, st *unix.Stat_t) guestapi.File {
 	}
 }
 
-// relative gives the clean path below the workspace that a caller's name means:
-// "x", "./x" and "/workspace/x" are the same, "" is the workspace itself.
+// relative gives the path below the workspace that a caller's name means: "x",
+// "./x" and "/workspace/x" are the same, "" is the workspace itself. What ".."
+// means depends on links, so it is left to the kernel.
 func (w Workspace) relative(name string) (string, error) {
 	if strings.ContainsRune(name, 0) {
 		return "", fault.New(fault.BadRequest, "the path %q has a zero byte", name)
 	}
 	rel := name
 	if path.IsAbs(name) {
-		clean := path.Clean(name)
-		if clean == w.Root {
-			return ".", nil
-		}
 		var below bool
-		if rel, below = strings.CutPrefix(clean, w.Root+"/"); !below {
+		rel, below = strings.CutPrefix(name+"/", w.Root+"/")
+		if !below {
 			return "", outside(name)
 		}
 	}
-	rel = path.Clean(rel)
-	if rel == ".." || strings.HasPrefix(rel, "../") {
-		return "", outside(name)
+	if rel = strings.Trim(rel, "/"); rel == "" {
+		return ".", nil
 	}
 	return rel, nil
 }

@@ -46,7 +46,7 @@ func TestRead(t *testing.T) {
 		"a/f":                      "",
 		"./a//f":                   "",
 		w.Root + "/a/f":            "",
-		w.Root + "/../ws/a/f":      "",
+		w.Root + "//a/f":           "",
 		"inside":                   "",
 		"a/../inside":              "",
 		"missing":                  fault.NotFound,
@@ -57,6 +57,7 @@ func TestRead(t *testing.T) {
 		"a\x00f":                   fault.BadRequest,
 		"../secret":                fault.Forbidden,
 		"a/../../secret":           fault.Forbidden,
+		w.Root + "/../ws/a/f":      fault.Forbidden, // out and in again
 		w.Root + "/../secret":      fault.Forbidden,
 		w.Root + "x":               fault.Forbidden,
 		"/etc/passwd":              fault.Forbidden,
