@@ -114,6 +114,7 @@ func TestServerKilledAtEachStep(t *testing.T) {
 		{"resume.thawed", pauseAndResume, godo.HostedAgentSessionStatusPaused},
 	} {
 		t.Run(c.step, func(t *testing.T) {
+			t.Parallel() // each has a server of its own
 			s := startServer(t)
 			id := ""
 			if c.do != nil {

@@ -34,6 +34,7 @@ func TestServerKilledAtAnyMoment(t *testing.T) {
 	}
 	for name, verb := range verbs {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each has a server of its own
 			s := startServer(t)
 			for _, after := range []time.Duration{3, 15, 60} {
 				id := s.create("agent: demo\n").SessionID
@@ -81,6 +82,7 @@ func TestHalfAMachineKilled(t *testing.T) {
 	for _, part := range []string{"runsc-sandbox", "runsc-gofer"} {
 		for _, up := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, server up %v", part, up), func(t *testing.T) {
+				t.Parallel() // each has a server of its own
 				s := startServer(t)
 				sess := s.create("agent: demo\n")
 				s.turn(sess.SessionID, "hello")
