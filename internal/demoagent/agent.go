@@ -157,9 +157,8 @@ func (a *agent) openSession(p params, tell bool) (any, error) {
 	return object{}, nil
 }
 
-// prompt begins a turn, which may be cancelled from then on, and gives what
-// plays it.
-// begin reserves the prompt's session; what it returns plays the prompt.
+// begin reserves the prompt's session, so that the turn may be cancelled from
+// then on, and gives what plays it.
 func (a *agent) begin(m message) (run func() (any, error), err error) {
 	p, err := m.params()
 	if err != nil {

@@ -16,10 +16,7 @@ import (
 func TestApprovals(t *testing.T) {
 	h := newHouse(t)
 	ctx := context.Background()
-	v := h.create(demoSpec)
-	m := h.driver.only(t)
-	run := h.input(v, "one")
-	<-m.guest.prompts
+	v, m, run := h.working(demoSpec)
 	m.guest.report(t, run, guestapi.ReportAsk, "", guestapi.Ask{Key: "k1", Action: event.ActionBash, Details: event.AskDetails{Tool: "bash", Command: "ls"}})
 	h.waitRun(v, run, session.RunAwaiting)
 	open, err := h.Approvals(ctx, h.team, v.Name, true)
@@ -53,10 +50,7 @@ func TestPolicyDecidesAtOnce(t *testing.T) {
 	for mode, want := range map[string]guestapi.Decision{"allow": guestapi.Allow, "deny": guestapi.Deny} {
 		t.Run(mode, func(t *testing.T) {
 			h := newHouse(t)
-			v := h.create(demoSpec + "permissions: {default: " + mode + "}\n")
-			m := h.driver.only(t)
-			run := h.input(v, "one")
-			<-m.guest.prompts
+			v, m, run := h.working(demoSpec + "permissions: {default: " + mode + "}\n")
 			m.guest.report(t, run, guestapi.ReportAsk, "", guestapi.Ask{Key: "k", Action: event.ActionBash, Details: event.AskDetails{Command: "ls"}})
 			if a := <-m.guest.answers; a.Decision != want {
 				t.Errorf("guest was told %+v", a)

@@ -98,6 +98,16 @@ func (h *house) create(spec string) View {
 	return v
 }
 
+// working makes a session whose agent works on the run "one".
+func (h *house) working(spec string) (View, *stubMachine, id.Run) {
+	h.t.Helper()
+	v := h.create(spec)
+	m := h.driver.only(h.t)
+	run := h.input(v, "one")
+	<-m.guest.prompts
+	return v, m, run
+}
+
 func (h *house) waitState(sid id.Session, want session.State) session.Session {
 	h.t.Helper()
 	var s session.Session

@@ -68,10 +68,7 @@ func TestCallersLeaveDuringTheCommit(t *testing.T) {
 func TestPauseTakenBackDuringTheFreeze(t *testing.T) {
 	h := newHouse(t)
 	ctx := context.Background()
-	v := h.create(demoSpec)
-	m := h.driver.only(t)
-	run := h.input(v, "one")
-	<-m.guest.prompts
+	v, m, run := h.working(demoSpec)
 	if pending, err := h.Pause(ctx, h.team, v.Name); !pending || err != nil {
 		t.Fatal(pending, err)
 	}
@@ -98,10 +95,7 @@ func TestPauseTakenBackDuringTheFreeze(t *testing.T) {
 func TestPendingPauseIsTriedAgain(t *testing.T) {
 	h := newHouse(t)
 	ctx := context.Background()
-	v := h.create(demoSpec)
-	m := h.driver.only(t)
-	run := h.input(v, "one")
-	<-m.guest.prompts
+	v, m, run := h.working(demoSpec)
 	if _, err := h.Pause(ctx, h.team, v.Name); err != nil {
 		t.Fatal(err)
 	}

@@ -158,10 +158,7 @@ func TestRunLimit(t *testing.T) {
 
 func TestMachineLost(t *testing.T) {
 	h := newHouse(t)
-	v := h.create(demoSpec)
-	m := h.driver.only(t)
-	run := h.input(v, "one")
-	<-m.guest.prompts
+	v, m, run := h.working(demoSpec)
 	m.end("killed by the test")
 	s := h.waitState(v.ID, session.Failed)
 	if !strings.Contains(s.Reason, "killed by the test") {

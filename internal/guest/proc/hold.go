@@ -27,9 +27,10 @@ func Pids() []int {
 // Held are the pids of processes that Hold has stopped.
 type Held []int
 
-// Hold stops the processes of the group's tree, but spare, and returns them. It stops every process of the machine at once, which nothing that forks
-// in a loop outruns, and then lets go on what is not of the tree. For that it
-// has to be pid 1, whom the signal does not reach; anybody else holds nothing.
+// Hold stops the processes of the group's tree, but spare, and returns them. It
+// stops every process of the machine at once, which nothing that forks in a loop
+// outruns, and then lets go on what is not of the tree. For that it has to be
+// pid 1, whom the signal does not reach; anybody else holds nothing.
 //
 // What somebody else had stopped before goes on in the end, too: to look first
 // who that is takes longer than a machine that needs this can wait.
