@@ -13,7 +13,14 @@ import (
 // View is a session as callers see it.
 type View struct {
 	session.Session
-	Run *session.Run // the active run; nil at a boundary
+	Run    *session.Run // the active run; nil at a boundary
+	Queued int          // runs that wait behind it
+	// IdleAt is when it will be paused for being idle if nothing happens before;
+	// zero while that cannot happen.
+	IdleAt time.Time
+	// Isolation and Limits are what this host's driver says of itself (see
+	// sandbox.Capabilities).
+	Isolation, Limits string
 }
 
 // CreateRequest asks for a session. Exactly one of Spec and Environment is set.

@@ -62,6 +62,17 @@ func (m *machine) due(now time.Time) (idle time.Duration, over bool) {
 	return idle, false
 }
 
+// idleAt is when the machine will have been idle for too long if nothing
+// happens before; zero while something holds it awake.
+func (m *machine) idleAt() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.holds > 0 || m.quiet <= 0 || !m.runEnds.IsZero() {
+		return time.Time{}
+	}
+	return m.active.Add(m.quiet)
+}
+
 // pauseIdle pauses a session that nobody uses, unless a run is active after all.
 func (e *Engine) pauseIdle(a *actor, idle time.Duration) {
 	a.post(func(ctx context.Context) {

@@ -39,7 +39,8 @@ func (e *Engine) CreateSession(ctx context.Context, team id.Team, req CreateRequ
 		if err != nil {
 			return View{}, nil, e.createRefused(err, name)
 		}
-		return View{Session: s}, warnings, nil
+		can := e.driver.Capabilities()
+		return View{Session: s, Isolation: can.Isolation, Limits: can.Limits}, warnings, nil
 	}
 }
 
@@ -131,7 +132,16 @@ func (e *Engine) view(ctx context.Context, s session.Session) (View, error) {
 	if err != nil {
 		return View{}, fmt.Errorf("read active run: %w", err)
 	}
-	return View{Session: s, Run: r}, nil
+	queued, err := e.store.Runs(ctx, store.RunFilter{Session: s.ID, States: []session.RunState{session.RunQueued}})
+	if err != nil {
+		return View{}, fmt.Errorf("read queued runs: %w", err)
+	}
+	can := e.driver.Capabilities()
+	v := View{Session: s, Run: r, Queued: len(queued), Isolation: can.Isolation, Limits: can.Limits}
+	if m := e.machineOf(s.ID); m != nil && s.State == session.Ready && r == nil {
+		v.IdleAt = m.idleAt()
+	}
+	return v, nil
 }
 
 // listed are the states that a list shows when none is asked for.

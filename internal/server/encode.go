@@ -27,8 +27,13 @@ func sessionOnWire(v engine.View) gen.Session {
 		Message: v.Reason, Terminal: v.Terminal, Memory: v.Memory,
 		PausePending: v.PausePending != "", AcceptsInput: v.AcceptsInput() && v.State.HoldsSlot(),
 		SandboxID: v.Sandbox.String(), ConfigID: v.Environment.String(),
+		QueuedRuns: v.Queued, KeepWarm: v.KeepWarm, IdleTimeoutSeconds: int64(v.IdleTimeout.Seconds()), IdleAt: v.IdleAt.UTC(),
+		Isolation: v.Isolation, Limits: v.Limits,
 		ResumeOnTopoff: v.ResumeOnTopoff, OpenAISessionID: v.OpenAISession,
 		Origin: &gen.Origin{Product: "direct", Verified: true}, Region: region,
+	}
+	if out.Limits == "" {
+		out.Limits = "none"
 	}
 	if v.Adapter == "none" {
 		out.AgentKind = kindNone

@@ -454,8 +454,23 @@ type Session struct {
 	// CreatedAt When it was asked for.
 	CreatedAt time.Time `json:"created_at"`
 
+	// IdleAt When it will be paused for being idle, if nothing happens before; left out while that cannot happen.
+	IdleAt time.Time `json:"idle_at,omitempty,omitzero"`
+
+	// IdleTimeoutSeconds After so long without activity it is paused, unless it is kept warm.
+	IdleTimeoutSeconds int64 `json:"idle_timeout_seconds,omitempty,omitzero"`
+
+	// Isolation What keeps its sandbox apart, in one word: gvisor.
+	Isolation string `json:"isolation,omitempty,omitzero"`
+
+	// KeepWarm Nothing but its person or the balance pauses it.
+	KeepWarm bool `json:"keep_warm,omitempty,omitzero"`
+
 	// LastEventAt When the newest event of its history was.
 	LastEventAt time.Time `json:"last_event_at,omitempty,omitzero"`
+
+	// Limits What enforces its limits of CPU and memory, such as cgroup v2; none where this host cannot.
+	Limits string `json:"limits,omitempty,omitzero"`
 
 	// Memory kept, or lost:<reason> after a recovery that could not keep it.
 	Memory string `json:"memory,omitempty,omitzero"`
@@ -472,11 +487,17 @@ type Session struct {
 	// Origin Which product workflow made a session.
 	Origin *Origin `json:"origin,omitempty"`
 
+	// ParentSessionID The session it was forked from.
+	ParentSessionID string `json:"parent_session_id,omitempty,omitzero"`
+
 	// PausePending A pause waits for the active run to end.
 	PausePending bool `json:"pause_pending"`
 
 	// PauseReason While it is paused: manual, idle or zero_balance.
 	PauseReason string `json:"pause_reason,omitempty,omitzero"`
+
+	// QueuedRuns Inputs that wait for their turn, the active run not counted.
+	QueuedRuns int `json:"queued_runs,omitempty,omitzero"`
 
 	// Region Where it runs.
 	Region string `json:"region,omitempty,omitzero"`
