@@ -78,6 +78,9 @@ type Reader interface {
 
 	// Token finds a token by team.HashToken of its text.
 	Token(ctx context.Context, hash string) (team.Token, error)
+
+	// Receipt finds what is kept of the team's call under this key.
+	Receipt(ctx context.Context, team id.Team, key string) (Receipt, error)
 }
 
 // Tx is one transaction.
@@ -95,18 +98,26 @@ type Tx interface {
 	// adapter and time of creation, which never change.
 	UpdateSession(s *session.Session) error
 
-	// SaveRun, SaveApproval, SaveMachine, SaveToken insert the row or store it
-	// over the one with the same id.
+	// SaveRun, SaveApproval, SaveMachine, SaveToken, SaveReceipt insert the row or
+	// store it over the one with the same id, or the same team and key.
 	SaveRun(r session.Run) error
 	SaveApproval(a approval.Approval) error
 	SaveMachine(m Machine) error
 	SaveToken(t team.Token) error
+	SaveReceipt(r Receipt) error
 
 	// SaveEnvironment inserts an environment; they never change.
 	SaveEnvironment(e environment.Environment) error
 
 	// DeleteMachine forgets a session's machine; absent is no error.
 	DeleteMachine(session id.Session) error
+
+	// DeleteReceipt forgets the team's receipt under this key; absent is no error.
+	DeleteReceipt(team id.Team, key string) error
+
+	// DeleteReceipts forgets the oldest receipts that were made before a moment,
+	// at most limit of them, and says how many.
+	DeleteReceipts(before time.Time, limit int) (int, error)
 
 	// EnsureTeam finds the team of this name or inserts it with id fresh.
 	EnsureTeam(name string, fresh id.Team, at time.Time) (team.Team, error)

@@ -57,6 +57,9 @@ func TestMigrate(t *testing.T) {
 			s := open(t, path)
 			checkIntegrity(t, s)
 			checkOldData(t, s)
+			if version >= 2 {
+				checkOldReceipt(t, s)
+			}
 		})
 	}
 }
@@ -178,6 +181,15 @@ func checkOldData(t *testing.T, s *Store) {
 	if err != nil {
 		t.Errorf("go on with old data: %v", err)
 	}
+}
+
+func checkOldReceipt(t *testing.T, s *Store) {
+	tm := parsed[id.Team](t, "team"+oldID)
+	got, err := s.Receipt(t.Context(), tm, "key")
+	same(t, err, got, store.Receipt{
+		Team: tm, Key: "key", Request: "digest", Exec: parsed[id.Exec](t, "exec"+oldID), CreatedAt: time.UnixMicro(1_700_000_000_000_017),
+		Answer: &store.Answer{Status: 201, Header: map[string]string{"Location": "x"}, Body: []byte("{}")},
+	})
 }
 
 func same[T any](t *testing.T, err error, got, want T) {

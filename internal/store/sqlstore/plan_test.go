@@ -70,6 +70,14 @@ func TestReadsUseIndexes(t *testing.T) {
 			_, err := q.Approvals(ctx, own, true)
 			return err
 		}},
+		{"receipt", "INDEX sqlite_autoindex_receipts_1 (team_id=? AND key=?)", func(q queries) error {
+			_, err := q.Receipt(ctx, team, "k")
+			return err
+		}},
+		{"old receipts", "INDEX receipts_age (created_at_us<?)", func(q queries) error {
+			_, err := one(ctx, q, scanCount, oldReceipts, 1, 2)
+			return err
+		}},
 		{"token", "INDEX sqlite_autoindex_tokens_2 (hash=?)", func(q queries) error {
 			_, err := q.Token(ctx, "h")
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 
 	"paddock/internal/store"
@@ -47,11 +48,13 @@ func insertInto(table string, columns []string) string {
 	return "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES (" + strings.Join(marks, ", ") + ")"
 }
 
-// orReplace goes on where insertInto ends: over the row with the same key.
+// orReplace goes on where insertInto ends: over the row with the same key, one
+// column or several with commas between.
 func orReplace(key string, columns []string) string {
+	parts := strings.Split(key, ", ")
 	var sets []string
 	for _, c := range columns {
-		if c != key {
+		if !slices.Contains(parts, c) {
 			sets = append(sets, c+" = excluded."+c)
 		}
 	}

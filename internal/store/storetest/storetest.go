@@ -20,6 +20,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"approval", approvalCases},
 		{"event", eventCases},
 		{"record", recordCases},
+		{"receipt", receiptCases},
 		{"race", raceCases},
 	}
 	for _, group := range groups {
