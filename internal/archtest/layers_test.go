@@ -11,6 +11,7 @@ var layers = map[string]int{
 	"internal/undo":          0,
 	"internal/failpoint":     0,
 	"internal/spelling":      0,
+	"internal/plain":         0,
 	"internal/embedded":      0,
 	"internal/clientcontext": 0,
 

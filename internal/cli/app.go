@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+
+	"paddock/internal/plain"
 )
 
 // app is one run of the command line: its streams and what the flags of the
@@ -30,7 +32,13 @@ type app struct {
 }
 
 // note says something to a person, beside the result.
-func (a *app) note(text string, args ...any) { fmt.Fprintf(a.err, text+"\n", args...) }
+func (a *app) note(text string, args ...any) { fmt.Fprintf(plain.Writer(a.err), text+"\n", args...) }
+
+// colours says whether a stream is a terminal that shows colours to a person who
+// wants them.
+func (a *app) colours(stream any) bool {
+	return a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb" && IsTerminal(stream)
+}
 
 // IsTerminal says whether a stream is a terminal that a person looks at.
 func IsTerminal(stream any) bool {

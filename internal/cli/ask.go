@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"paddock/client"
+	"paddock/internal/plain"
 )
 
 // The ways of --on-ask; empty means: ask a person where one looks on, else stop.
@@ -115,7 +116,7 @@ func (k *asker) askForm(ctx context.Context, p payload) error {
 
 // readLine reads one line off the terminal; an interrupt ends it at once.
 func (k *asker) readLine(ctx context.Context, prompt string) (string, error) {
-	fmt.Fprint(k.t.a.err, prompt)
+	fmt.Fprint(k.t.a.err, plain.Line(prompt))
 	buf := make([]byte, 4096)
 	n, err := readSome(ctx, k.t.a.in.(*os.File), buf)
 	if err != nil {

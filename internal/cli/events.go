@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"paddock/client"
+	"paddock/internal/plain"
 )
 
 func newEvents(a *app) *cobra.Command {
@@ -89,10 +90,10 @@ func (a *app) printEvents(cmd *cobra.Command, c *client.Client, ref string, opti
 }
 
 func (a *app) printEvent(e client.Event) error {
-	if a.output == jsonFormat {
+	if a.json() {
 		return a.line(e)
 	}
 	line := fmt.Sprintf("%5d  %s  %-26s  %s", e.Seq, e.Timestamp.Local().Format("15:04:05"), e.Type, gist(e))
-	_, err := fmt.Fprintln(a.out, strings.TrimRight(line, " "))
+	_, err := fmt.Fprintln(plain.Writer(a.out), strings.TrimRight(line, " "))
 	return err
 }

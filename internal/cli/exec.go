@@ -71,7 +71,7 @@ func (a *app) exec(cmd *cobra.Command, ref string, request client.ExecRequest) e
 	if err != nil {
 		return own(a, err)
 	}
-	if a.output == jsonFormat {
+	if a.json() {
 		err = a.result(execResult{o.ExecResult, o.StdoutTruncated, o.StderrTruncated}, nil)
 	} else {
 		_, outErr := a.out.Write(o.StdoutBytes())

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"paddock/client"
+	"paddock/internal/plain"
 )
 
 // filesResult is the JSON form of `files ls`.
@@ -59,12 +60,12 @@ func newFilesList(a *app) *cobra.Command {
 func fileTable(w io.Writer, files []client.File) {
 	rows := make([][]string, len(files))
 	for i, f := range files {
-		name := f.Name
+		name := plain.Line(f.Name)
 		switch f.Type {
 		case "dir":
 			name += "/"
 		case "symlink":
-			name += " -> " + f.Target
+			name += " -> " + plain.Line(f.Target)
 		}
 		rows[i] = []string{f.Mode, strconv.FormatInt(f.Size, 10), f.ModTime.Local().Format("2006-01-02 15:04"), name}
 	}
@@ -91,7 +92,7 @@ func newFilesCat(a *app) *cobra.Command {
 				return err
 			}
 			defer file.Close()
-			if a.output == textFormat {
+			if !a.json() {
 				if _, err := io.Copy(a.out, file); err != nil {
 					return fmt.Errorf("read %s: %w", args[1], err)
 				}

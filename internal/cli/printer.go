@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"paddock/internal/plain"
 )
 
 // format is how results are printed.
@@ -13,6 +16,7 @@ type format string
 
 const (
 	textFormat format = "text"
+	wideFormat format = "wide" // text with more columns, where a command has more
 	jsonFormat format = "json"
 )
 
@@ -21,30 +25,39 @@ func (f *format) String() string { return string(*f) }
 func (f *format) Type() string   { return "format" }
 func (f *format) Set(s string) error {
 	switch format(s) {
-	case textFormat, jsonFormat:
+	case textFormat, wideFormat, jsonFormat:
 		*f = format(s)
 		return nil
 	}
-	return fmt.Errorf("want text or json")
+	return fmt.Errorf("want text, wide or json")
 }
 
-// result prints v as one JSON document, or calls text.
+// json says whether results are for a program.
+func (a *app) json() bool { return a.output == jsonFormat }
+
+// result prints v as one JSON document, or calls text. What text writes cannot
+// control the terminal.
 func (a *app) result(v any, text func(w io.Writer)) error {
-	if a.output == jsonFormat {
-		e := json.NewEncoder(a.out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
+	if a.json() {
+		return a.encode(v, "  ")
 	}
-	text(a.out)
+	text(plain.Writer(a.out))
 	return nil
 }
 
 // line prints v as one line of JSON, an item of a stream.
-func (a *app) line(v any) error {
-	e := json.NewEncoder(a.out)
+func (a *app) line(v any) error { return a.encode(v, "") }
+
+func (a *app) encode(v any, indent string) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	e.SetIndent("", indent)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("encode result: %w", err)
+	}
+	_, err := a.out.Write(plain.JSON(b.Bytes()))
+	return err
 }
 
 // table prints aligned columns, two spaces apart; the last is not padded.

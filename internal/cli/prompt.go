@@ -103,7 +103,7 @@ func (a *app) prompt(cmd *cobra.Command, k *asker, s client.Session, text string
 	if err != nil {
 		return err
 	}
-	if s.Run != nil && a.output == textFormat {
+	if s.Run != nil && !a.json() {
 		a.note("%s waits behind %s (%s).", run, s.Run.RunID, runWord(s.Run.State))
 	}
 	k.t = a.newTurn(s.Name, run)

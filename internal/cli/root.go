@@ -54,7 +54,7 @@ PADDOCK_URL, else what 'paddock serve' wrote on this machine; likewise the token
 	f.StringVar(&a.url, "url", "", "`URL` of the server (PADDOCK_URL)")
 	f.StringVar(&a.tokenFile, "token-file", "", "`file` that holds the token (PADDOCK_TOKEN is the token)")
 	f.StringVar(&a.contextFile, "context", "", "`file` with URL and token of a server, e.g. DATA-DIR/client.json (PADDOCK_CONTEXT)")
-	f.VarP(&a.output, "output", "o", "how to print results, text or json")
+	f.VarP(&a.output, "output", "o", "how to print results: text, wide or json")
 
 	root.AddGroup(
 		&cobra.Group{ID: groupServer, Title: "Server:"},

@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"paddock/internal/plain"
 )
 
 // spinner shows that something goes on, in the last line of a terminal.
@@ -17,8 +19,8 @@ type spinner struct {
 // shows nothing. Call stop before anything else is printed.
 func (a *app) spin(text string) *spinner {
 	s := &spinner{done: make(chan struct{})}
-	if IsTerminal(a.err) && a.output == textFormat {
-		s.wg.Go(func() { s.turn(a.err, text) })
+	if IsTerminal(a.err) && a.getenv("TERM") != "dumb" && !a.json() {
+		s.wg.Go(func() { s.turn(a.err, plain.Line(text)) })
 	}
 	return s
 }

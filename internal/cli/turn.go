@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"paddock/client"
+	"paddock/internal/plain"
 )
 
 // turn prints one run as it goes: the agent's words to standard output, what it
@@ -25,7 +26,7 @@ func (a *app) newTurn(session, run string) *turn {
 
 // show prints one event of the run.
 func (t *turn) show(e client.Event) error {
-	if t.a.output == jsonFormat {
+	if t.a.json() {
 		return t.a.line(e)
 	}
 	p := read(e)
@@ -61,12 +62,16 @@ func (t *turn) show(e client.Event) error {
 func (t *turn) say(p payload) {
 	if p.IsReasoning {
 		if t.shared {
-			fmt.Fprintf(t.a.out, "\x1b[2m%s\x1b[0m", p.Text)
+			text := plain.Text(p.Text)
+			if t.a.colours(t.a.out) {
+				text = "\x1b[2m" + text + "\x1b[0m"
+			}
+			fmt.Fprint(t.a.out, text)
 			t.midLine = !strings.HasSuffix(p.Text, "\n")
 		}
 		return
 	}
-	fmt.Fprint(t.a.out, p.Text)
+	fmt.Fprint(t.a.out, plain.Text(p.Text))
 	t.words = true
 	t.midLine = !strings.HasSuffix(p.Text, "\n")
 }
@@ -76,7 +81,7 @@ func (t *turn) line(text string) {
 	if t.shared {
 		t.endLine(t.a.out)
 	}
-	fmt.Fprintln(t.a.err, text)
+	fmt.Fprintln(t.a.err, plain.Text(text))
 }
 
 func (t *turn) endLine(w io.Writer) {
