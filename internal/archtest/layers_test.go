@@ -38,6 +38,7 @@ var layers = map[string]int{
 	"client":          5,
 
 	"internal/cli":       6,
+	"internal/cli/chat":  6,
 	"internal/demo":      6,
 	"internal/daemon":    6,
 	"internal/fakemodel": 6,

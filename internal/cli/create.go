@@ -15,7 +15,7 @@ func newCreate(a *app) *cobra.Command {
 	var noWait bool
 	cmd := &cobra.Command{
 		Use:     "create",
-		Aliases: []string{"new", "launch", "up"},
+		Aliases: []string{"new"},
 		GroupID: groupSessions,
 		Short:   "Start a session and wait until it is ready",
 		Long: `Start a session and wait until it is ready. What it is comes from a spec in YAML

@@ -63,7 +63,7 @@ PADDOCK_URL, else what 'paddock serve' wrote on this machine; likewise the token
 		&cobra.Group{ID: groupMachine, Title: "Machine:"})
 	root.AddCommand(
 		newServe(a), newDemo(a), newVersion(a),
-		newCreate(a), newList(a), newShow(a), newPause(a), newResume(a), newRemove(a), newEvents(a),
+		newCreate(a), newLaunch(a), newList(a), newShow(a), newPause(a), newResume(a), newRemove(a), newEvents(a),
 		newPrompt(a), newRun(a), newCancel(a), newApprove(a),
 		newExec(a), newFiles(a),
 		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodes})
