@@ -54,7 +54,7 @@ func acceptsInput(s session.Session) error {
 	case s.State == session.Destroying, s.State == session.Destroyed:
 		return fault.New(fault.Conflict, "%s", notNow(s))
 	case s.Terminal != "":
-		return fault.New(fault.Conflict, "run is terminal: %s; start a new session, fork, or roll back to a checkpoint", strings.TrimSuffix(s.Terminal, "."))
+		return fault.New(fault.Conflict, "run is terminal: %s; start a new session (no checkpoint was made to fork from or to roll back to)", strings.TrimSuffix(s.Terminal, "."))
 	case s.Adapter == "none":
 		return fault.New(fault.Conflict, "session %s has no agent; use exec, or create a session with one", s.Name)
 	case s.State != session.Ready && s.State != session.Paused:

@@ -25,7 +25,7 @@ func sessionOnWire(v engine.View) gen.Session {
 		SessionID: v.ID.String(), Name: v.Name, AgentKind: kindCustom, Adapter: v.Adapter, Status: v.State.Wire(),
 		CreatedAt: v.CreatedAt.UTC(), LastEventAt: v.LastEventAt.UTC(),
 		Message: v.Reason, Terminal: v.Terminal, Memory: v.Memory,
-		PausePending: v.PausePending != "", AcceptsInput: v.AcceptsInput() && v.State.HoldsSlot(),
+		PausePending: v.PausePending != "", AcceptsInput: v.AcceptsInput(),
 		SandboxID: v.Sandbox.String(), ConfigID: v.Environment.String(),
 		QueuedRuns: v.Queued, KeepWarm: v.KeepWarm, IdleTimeoutSeconds: int64(v.IdleTimeout.Seconds()), IdleAt: v.IdleAt.UTC(),
 		Isolation: v.Isolation, Limits: v.Limits,

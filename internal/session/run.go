@@ -95,9 +95,17 @@ type Run struct {
 	Deadline   time.Time // max_run_time; zero while queued
 	TokensIn   int64
 	TokensOut  int64
-	CostMicros int64
+	CostMicros int64 // millionths of a US dollar
 	StopReason string
-	Failure    *Failure // when failed
+	Failure    *Failure // when failed or cancelled
+
+	// AwaitingSince is when the run began to wait for people, who may take their
+	// time: it does not count toward Deadline. Zero unless it waits.
+	AwaitingSince time.Time
+	// CancelAt is when somebody cancelled the active run, and CancelledBy who: it
+	// is to end soon, whatever its agent does. Zero until then.
+	CancelAt    time.Time
+	CancelledBy string
 }
 
 // Failure says why a run failed.

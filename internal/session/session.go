@@ -38,5 +38,8 @@ type Session struct {
 	Memory  string     // "kept", or "lost:<reason>" after a recovery that could not keep it
 }
 
-// AcceptsInput says whether another turn may be started, the state apart.
-func (s Session) AcceptsInput() bool { return s.Terminal == "" && s.Adapter != "none" }
+// AcceptsInput says whether an input would be taken now, for the session's own
+// part; a paused session is resumed by it.
+func (s Session) AcceptsInput() bool {
+	return s.Terminal == "" && s.Adapter != "none" && (s.State == Ready || s.State == Paused)
+}

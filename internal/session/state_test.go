@@ -103,3 +103,18 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// The states in which an input is taken; without an agent, or once the
+// conversation has ended, none.
+func TestAcceptsInput(t *testing.T) {
+	for _, state := range States {
+		if got, want := (Session{State: state, Adapter: "demo"}).AcceptsInput(), state == Ready || state == Paused; got != want {
+			t.Errorf("%s accepts input: %v", state, got)
+		}
+		for _, s := range []Session{{State: state, Adapter: "none"}, {State: state, Adapter: "demo", Terminal: "over"}} {
+			if s.AcceptsInput() {
+				t.Errorf("%+v accepts input", s)
+			}
+		}
+	}
+}

@@ -439,7 +439,7 @@ type RunList struct {
 
 // Session A running instance of an environment.
 type Session struct {
-	// AcceptsInput Whether another turn may be started.
+	// AcceptsInput Whether an input would be taken now: it has an agent, its conversation goes on, and it is ready or paused.
 	AcceptsInput bool `json:"accepts_input"`
 
 	// Adapter The agent's word in the spec: demo, none, custom.

@@ -56,7 +56,7 @@ func TestMigrate(t *testing.T) {
 			})
 			s := open(t, path)
 			checkIntegrity(t, s)
-			checkOldData(t, s)
+			checkOldData(t, s, version)
 			if version >= 2 {
 				checkOldReceipt(t, s)
 			}
@@ -131,7 +131,7 @@ func parsed[T id.ID[K], K id.Kind](t *testing.T, text string) T {
 }
 
 // checkOldData compares what the files of testdata/schema hold, one by one.
-func checkOldData(t *testing.T, s *Store) {
+func checkOldData(t *testing.T, s *Store, version int64) {
 	at := func(us int64) time.Time { return time.UnixMicro(1_700_000_000_000_000 + us) }
 	own, run := parsed[id.Session](t, "sess"+oldID), parsed[id.Run](t, "run"+oldID)
 	env, tm, box := parsed[id.Environment](t, "env"+oldID), parsed[id.Team](t, "team"+oldID), parsed[id.Sandbox](t, "sbx"+oldID)
@@ -152,12 +152,16 @@ func checkOldData(t *testing.T, s *Store) {
 			Permissions: environment.Permissions{Default: "ask"}, MaxRunTime: 2 * time.Hour,
 		},
 	})
-	gotRun, err := s.Run(ctx, own, run)
-	same(t, err, gotRun, session.Run{
+	wantRun := session.Run{
 		ID: run, Session: own, Text: "hello", SourceRaw: []byte{0, 255}, State: session.RunFailed,
 		CreatedAt: at(9), StartedAt: at(10), EndedAt: at(11), Deadline: at(12), TokensIn: 1, TokensOut: 2, CostMicros: 3,
 		StopReason: "refusal", Failure: &session.Failure{Code: event.SandboxLost, Message: "gone", Terminal: true},
-	})
+	}
+	if version >= 3 {
+		wantRun.CancelAt, wantRun.CancelledBy, wantRun.AwaitingSince = at(18), "you", at(19)
+	}
+	gotRun, err := s.Run(ctx, own, run)
+	same(t, err, gotRun, wantRun)
 	gotApprovals, err := s.Approvals(ctx, own, true)
 	same(t, err, gotApprovals, []approval.Approval{{
 		ID: parsed[id.Approval](t, "hitl"+oldID), Session: own, Run: run, Key: "k1", State: approval.Deferred, Actor: "me", Reason: "later",
