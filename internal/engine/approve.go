@@ -37,6 +37,7 @@ func (e *Engine) asked(c *change, run *session.Run, q guestapi.Ask, r guestapi.R
 		if run.State, err = run.State.On(session.RunAsk); err != nil {
 			return err
 		}
+		run.AwaitingSince = c.now
 		if err := c.tx.SaveRun(*run); err != nil {
 			return err
 		}
@@ -120,7 +121,8 @@ func (e *Engine) answered(c *change, a approval.Approval) error {
 	if run.State, err = run.State.On(session.RunAnswer); err != nil {
 		return err
 	}
-	run.Deadline = run.Deadline.Add(c.now.Sub(a.At))
+	run.Deadline = run.Deadline.Add(c.now.Sub(run.AwaitingSince))
+	run.AwaitingSince = time.Time{}
 	c.later(func() { e.clockRun(c.s.ID, run.Deadline) })
 	return c.tx.SaveRun(run)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"paddock/internal/event"
@@ -64,7 +65,7 @@ func (m reporter) take(c *change, r guestapi.Report) error {
 	switch r.Type {
 	case guestapi.ReportEvent:
 		m.record(c, run.ID, r)
-		return nil
+		return account(c, run, r)
 	case guestapi.ReportAsk:
 		var q guestapi.Ask
 		if err := json.Unmarshal(r.Data, &q); err != nil || q.Key == "" {
@@ -111,8 +112,46 @@ func (m reporter) drop(r guestapi.Report, why string) {
 	m.engine.log.Debug("report dropped", "session_id", m.session, "n", r.N, "type", r.Type, "kind", r.Kind, "reason", why)
 }
 
-// turnEnded ends the active run as the guest reports it.
+// account adds what a report says was used to the run, which tells it also when
+// it fails.
+func account(c *change, run *session.Run, r guestapi.Report) error {
+	switch r.Kind {
+	case event.UsageRecorded:
+		var u event.Usage
+		if json.Unmarshal(r.Data, &u) != nil {
+			return nil
+		}
+		run.TokensIn, run.TokensOut = plus(run.TokensIn, u.Usage.Input), plus(run.TokensOut, u.Usage.Output)
+	case event.CostAccrued:
+		var cost event.Cost
+		if json.Unmarshal(r.Data, &cost) != nil {
+			return nil
+		}
+		run.CostMicros = plus(run.CostMicros, cost.DeltaMicros)
+	default:
+		return nil
+	}
+	return c.tx.SaveRun(*run)
+}
+
+// plus adds a count of a guest's to ours, which never goes down or over.
+func plus(sum, n int64) int64 {
+	if n > math.MaxInt64-sum {
+		return math.MaxInt64
+	}
+	return sum + max(0, n)
+}
+
+// turnEnded ends the active run as the guest reports it. Totals at the end are
+// better than what was added up on the way.
 func (e *Engine) turnEnded(c *change, m *machine, run *session.Run, end guestapi.End) error {
+	if end.TokensIn > 0 || end.TokensOut > 0 {
+		run.TokensIn, run.TokensOut = end.TokensIn, end.TokensOut
+	}
+	if end.CostMicros > 0 {
+		run.CostMicros = end.CostMicros
+	}
+	run.StopReason = end.StopReason
 	switch end.Outcome {
 	case guestapi.EndCompleted:
 		return e.completeRun(c, run, end)

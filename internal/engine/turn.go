@@ -98,7 +98,7 @@ func (e *Engine) endRun(c *change, r *session.Run, cause session.RunCause, end e
 	}
 	end.Name = end.Code.Name()
 	end.Terminal = end.Terminal && wasActive
-	r.State, r.EndedAt = next, c.now
+	r.State, r.EndedAt, r.AwaitingSince = next, c.now, time.Time{}
 	r.Failure = &session.Failure{Code: end.Code, Message: end.Message, Terminal: end.Terminal}
 	if err := c.tx.SaveRun(*r); err != nil {
 		return err
@@ -160,13 +160,12 @@ func (e *Engine) completeRun(c *change, r *session.Run, end guestapi.End) error 
 	if err := e.expireApprovals(c, r.ID); err != nil {
 		return err
 	}
-	r.State, r.EndedAt, r.StopReason = next, c.now, end.StopReason
-	r.TokensIn, r.TokensOut, r.CostMicros = end.TokensIn, end.TokensOut, end.CostMicros
+	r.State, r.EndedAt, r.AwaitingSince = next, c.now, time.Time{}
 	if err := c.tx.SaveRun(*r); err != nil {
 		return err
 	}
 	c.emit(r.ID, event.RunCompleted, event.Completed{
-		TokensIn: end.TokensIn, TokensOut: end.TokensOut, CostMicros: end.CostMicros, StopReason: end.StopReason, Text: end.Text,
+		TokensIn: r.TokensIn, TokensOut: r.TokensOut, CostMicros: r.CostMicros, StopReason: r.StopReason, Text: end.Text,
 	})
 	e.turnOver(c, *r, true)
 	return nil

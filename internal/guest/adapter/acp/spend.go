@@ -34,11 +34,18 @@ func (p *process) perTurn(tokens event.Tokens) event.Tokens {
 // spend reports what the turn used, from the best source that the agent has,
 // and puts it into the end.
 func (a *adapter) spend(t *turn, result promptResult, source guest.Source, end *guestapi.End) {
-	tokens, model, ok := turnTokens(result, t.say.spend)
-	if tokens = t.process.perTurn(tokens); ok && tokens != (event.Tokens{}) {
-		end.TokensIn, end.TokensOut = tokens.Input, tokens.Output
-		t.sink.Usage(event.Usage{StepID: stepID, ModelID: model, Usage: tokens}, source)
+	if tokens, model, ok := turnTokens(result, t.say.spend); ok {
+		if tokens = t.process.perTurn(tokens); tokens != (event.Tokens{}) {
+			end.TokensIn, end.TokensOut = tokens.Input, tokens.Output
+			t.sink.Usage(event.Usage{StepID: stepID, ModelID: model, Usage: tokens}, source)
+		}
 	}
+	a.charge(t, end)
+}
+
+// charge reports what the turn cost, where the agent tells it, and puts it into
+// the end: also of a turn that failed.
+func (a *adapter) charge(t *turn, end *guestapi.End) {
 	u := t.say.spend
 	if u == nil || u.Cost == nil || u.Cost.Currency != "USD" || !(u.Cost.Amount >= 0 && u.Cost.Amount < 1e6) {
 		return

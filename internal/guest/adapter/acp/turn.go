@@ -66,6 +66,7 @@ func (a *adapter) play(ctx context.Context, t *turn, prompt guestapi.Prompt) gue
 	if err != nil {
 		end := a.failure(t, err, false)
 		t.say.finish(false)
+		a.charge(t, &end)
 		return end
 	}
 	end := t.conclude(result)
