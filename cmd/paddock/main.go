@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"os"
-	"runtime/debug"
 
 	"paddock/internal/cli"
 	"paddock/internal/daemon"
@@ -25,7 +24,7 @@ func main() {
 	}
 	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, cli.Hooks{
 		Version: version,
-		Runtime: "gvisor " + moduleVersion("gvisor.dev/gvisor"),
+		Runtime: "gvisor " + gvisor.Version(),
 		Serve:   serve,
 		Demo:    showDemo,
 	}))
@@ -52,17 +51,4 @@ func showDemo(ctx context.Context, cfg cli.DemoConfig) error {
 		return err
 	}
 	return demo.Run(ctx, demo.Options{Out: cfg.Out, Exe: exe, Keep: cfg.Keep})
-}
-
-func moduleVersion(path string) string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, m := range info.Deps {
-		if m.Path == path {
-			return m.Version
-		}
-	}
-	return "unknown"
 }

@@ -25,6 +25,7 @@ var layers = map[string]int{
 	"internal/store":    3,
 	"internal/sandbox":  3,
 	"internal/guestapi": 3,
+	"internal/runtimes": 3,
 
 	"internal/store/sqlstore": 4,
 	"internal/sandbox/gvisor": 4,

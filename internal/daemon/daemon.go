@@ -15,6 +15,7 @@ import (
 	"paddock/internal/clientcontext"
 	"paddock/internal/engine"
 	"paddock/internal/network"
+	"paddock/internal/runtimes"
 	"paddock/internal/sandbox/gvisor"
 	"paddock/internal/server"
 	"paddock/internal/store/sqlstore"
@@ -60,7 +61,15 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 
-	driver, warnings, err := openDriver(ctx, cfg)
+	kept, err := runtimes.Open(filepath.Join(cfg.DataDir, "runtimes"))
+	if err != nil {
+		return err
+	}
+	ours, err := keepRuntime(kept, cfg.Version)
+	if err != nil {
+		return err
+	}
+	driver, warnings, err := openDriver(ctx, cfg, kept, ours)
 	if err != nil {
 		return err
 	}
@@ -76,16 +85,15 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := e.Start(ctx); err != nil {
 		return err
 	}
+	if err := pruneRuntimes(ctx, kept, ours.Digest, driver, cfg.Log); err != nil {
+		return err
+	}
 	return serve(ctx, cfg, e, l, url)
 }
 
 // openDriver prepares the default template, so that the first session need not
 // wait for it, and the sandbox driver.
-func openDriver(ctx context.Context, cfg Config) (*gvisor.Driver, []string, error) {
-	files, err := unpackRuntime(cfg.DataDir)
-	if err != nil {
-		return nil, nil, err
-	}
+func openDriver(ctx context.Context, cfg Config, kept *runtimes.Set, ours runtimes.Runtime) (*gvisor.Driver, []string, error) {
 	agents := filepath.Join(cfg.DataDir, "agents")
 	if err := os.MkdirAll(agents, 0o755); err != nil {
 		return nil, nil, fmt.Errorf("make agents folder: %w", err)
@@ -103,8 +111,8 @@ func openDriver(ctx context.Context, cfg Config) (*gvisor.Driver, []string, erro
 		return nil, nil, fmt.Errorf("open network: %w", err)
 	}
 	driver, err := gvisor.New(gvisor.Options{
-		Root: filepath.Join(cfg.DataDir, "sandboxes"), RuntimeDir: files.dir, RuntimeDigest: files.digest,
-		AgentsDir: agents, Rootfs: templates, Network: loopback, Logger: cfg.Log,
+		Root: filepath.Join(cfg.DataDir, "sandboxes"), RuntimeDir: ours.Inside, RuntimeDigest: ours.Digest,
+		Runtimes: kept, AgentsDir: agents, Rootfs: templates, Network: loopback, Logger: cfg.Log,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("open sandbox driver: %w", err)

@@ -1,58 +1,48 @@
 package daemon
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
+	"context"
 	"fmt"
-	"os"
-	"path/filepath"
+	"log/slog"
 
 	"paddock/internal/embedded"
+	"paddock/internal/runtimes"
+	"paddock/internal/sandbox"
+	"paddock/internal/sandbox/gvisor"
 )
 
-// runtimeFiles is the set of programs that this build puts into sandboxes.
-type runtimeFiles struct {
-	dir    string // <data>/runtimes/<digest>: what is bound at /opt/paddock/bin
-	digest string
-}
+// program is the file of the program that runs, also when it was replaced or
+// removed since.
+const program = "/proc/self/exe"
 
-// unpackRuntime writes the embedded programs into a folder named by their
-// digest, whole or not at all. Sandboxes of older builds keep theirs.
-func unpackRuntime(dataDir string) (runtimeFiles, error) {
+// keepRuntime keeps this very build in the data folder, with the programs that
+// it puts into sandboxes. Sandboxes of other builds keep theirs.
+func keepRuntime(kept *runtimes.Set, version string) (runtimes.Runtime, error) {
 	guest, err := embedded.Guest()
 	if err != nil {
-		return runtimeFiles{}, err
+		return runtimes.Runtime{}, err
 	}
 	demo, err := embedded.DemoAgent()
 	if err != nil {
-		return runtimeFiles{}, err
+		return runtimes.Runtime{}, err
 	}
-	sum := sha256.New()
-	sum.Write(guest)
-	sum.Write(demo)
-	r := runtimeFiles{digest: hex.EncodeToString(sum.Sum(nil))}
-	r.dir = filepath.Join(dataDir, "runtimes", r.digest)
-	if _, err := os.Stat(r.dir); err == nil {
-		return r, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(r.dir), 0o700); err != nil {
-		return r, fmt.Errorf("make runtimes folder: %w", err)
-	}
-	tmp, err := os.MkdirTemp(filepath.Dir(r.dir), ".new-*")
+	return kept.Keep(program, runtimes.Manifest{Paddock: version, GVisor: gvisor.Version()},
+		map[string][]byte{"paddock-guest": guest, "paddock-demo-agent": demo})
+}
+
+// pruneRuntimes removes the builds of which no machine is left, ours excepted.
+func pruneRuntimes(ctx context.Context, kept *runtimes.Set, ours string, driver sandbox.Driver, log *slog.Logger) error {
+	machines, err := driver.Leftovers(ctx)
 	if err != nil {
-		return r, fmt.Errorf("unpack runtime: %w", err)
+		return fmt.Errorf("find out which runtimes are in use: %w", err)
 	}
-	defer os.RemoveAll(tmp)
-	err = errors.Join(
-		os.Chmod(tmp, 0o755),
-		os.WriteFile(filepath.Join(tmp, "paddock-guest"), guest, 0o755),
-		os.WriteFile(filepath.Join(tmp, "paddock-demo-agent"), demo, 0o755))
-	if err == nil {
-		err = os.Rename(tmp, r.dir)
+	inUse := map[string]bool{ours: true}
+	for _, handle := range machines {
+		inUse[handle.Runtime] = true
 	}
-	if err != nil {
-		return r, fmt.Errorf("unpack runtime: %w", err)
+	removed, err := kept.Prune(inUse)
+	for _, digest := range removed {
+		log.Info("runtime removed; no sandbox uses it", "runtime", digest)
 	}
-	return r, nil
+	return err
 }

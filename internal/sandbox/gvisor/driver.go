@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"paddock/internal/runtimes"
 	"paddock/internal/sandbox"
 )
 
@@ -25,6 +26,9 @@ type Options struct {
 	// RuntimeDir holds the programs mounted at sandbox.RuntimeMount, among them
 	// paddock-guest. RuntimeDigest names their content and that of this binary.
 	RuntimeDir, RuntimeDigest string
+	// Runtimes are the builds whose machines may live here. Without it, every
+	// machine is driven by the gVisor in this program.
+	Runtimes *runtimes.Set
 	// AgentsDir is mounted at sandbox.AgentsMount. It is made when absent.
 	AgentsDir string
 	// Rootfs and Network give each machine its root and its namespace.
@@ -117,8 +121,8 @@ func (d *Driver) Plan(spec sandbox.Spec) (sandbox.Handle, error) {
 	return sandbox.Handle{Version: sandbox.HandleVersion, Driver: Name, ID: spec.ID, Runtime: d.options.RuntimeDigest}, nil
 }
 
-// check refuses handles that are not ours. A handle of another runtime is: the
-// machines it names are driven by the same libraries.
+// check refuses handles that are not ours. A handle of another runtime is: see
+// control.
 func (d *Driver) check(handle sandbox.Handle) error {
 	if handle.Driver != Name {
 		return fmt.Errorf("sandbox %s belongs to driver %q, not to %q", handle.ID, handle.Driver, Name)

@@ -17,6 +17,7 @@ import (
 type parts struct {
 	handle        sandbox.Handle
 	folder        folder
+	control       control
 	group         group
 	kernel, gofer *process
 	listener      *net.UnixListener
@@ -197,7 +198,10 @@ func (m *machine) change(ctx context.Context, v verb) error {
 	}
 	is, err := m.now(), error(nil)
 	if is != running && is != paused { // an earlier verb was given up
-		if is, err = m.folder.observe(ctx, m.handle.ID, is); err != nil {
+		if is, err = m.control.observe(ctx, is); err != nil {
+			return err
+		}
+		if err := m.folder.writeStatus(is); err != nil {
 			return err
 		}
 		m.set(is)
@@ -209,7 +213,7 @@ func (m *machine) change(ctx context.Context, v verb) error {
 		return err
 	}
 	m.set(v.during)
-	if err := m.folder.call(ctx, m.handle.ID, v.method, nil, nil); err != nil {
+	if err := m.control.tell(ctx, v); err != nil {
 		return err
 	}
 	m.set(v.to)

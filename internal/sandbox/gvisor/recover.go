@@ -2,11 +2,7 @@ package gvisor
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-
-	"gvisor.dev/gvisor/runsc/container"
 
 	"paddock/internal/sandbox"
 )
@@ -43,31 +39,34 @@ func (d *Driver) find(ctx context.Context, handle sandbox.Handle) (_ *machine, e
 	if was == "" {
 		return nil, sandbox.ErrGone
 	}
-	box, err := container.Load(f.runsc(), container.FullID{SandboxID: handle.ID, ContainerID: handle.ID},
-		container.LoadOpts{Exact: true, SkipCheck: true, TryLock: container.TryAcquire})
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, sandbox.ErrGone
-	}
+	c, err := d.control(handle)
 	if err != nil {
-		return nil, fmt.Errorf("load machine: %w", err)
+		return nil, err
+	}
+	kernel, gofer, err := c.find(ctx)
+	if err != nil {
+		return nil, err
 	}
 
-	p := parts{handle: handle, folder: f, group: d.groups.group(handle.ID)}
+	p := parts{handle: handle, folder: f, control: c, group: d.groups.group(handle.ID)}
 	defer func() {
 		if err != nil {
 			p.close()
 		}
 	}()
-	if p.kernel, err = openOwn(box.Sandbox.Getpid(), f.runsc()); err != nil {
+	if p.kernel, err = openOwn(kernel, f.runsc()); err != nil {
 		return nil, err
 	}
-	if p.gofer, err = openOwn(box.GoferPid.Load(), f.runsc()); err != nil {
+	if p.gofer, err = openOwn(gofer, f.runsc()); err != nil {
 		return nil, err
 	}
 	if p.kernel == nil || p.gofer == nil { // a kernel whose gofer has ended is about to end
 		return nil, sandbox.ErrGone
 	}
-	is, err := f.observe(ctx, handle.ID, was)
+	is, err := c.observe(ctx, was)
+	if err == nil && is != was {
+		err = f.writeStatus(is)
+	}
 	if err != nil {
 		if p.kernel.ended() {
 			return nil, sandbox.ErrGone

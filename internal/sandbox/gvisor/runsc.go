@@ -33,6 +33,10 @@ func IsRunsc(argv []string) bool {
 // RunRunsc is runsc's main, with a command table of our own: upstream's table
 // would pull in a 47 MB binary that serves a cloud store. It exits the process.
 func RunRunsc() {
+	if len(os.Args) > 2 && os.Args[1] == "runsc" && os.Args[2] == driveWord {
+		drive(os.Args[3:], os.Stdout)
+		os.Exit(0)
+	}
 	if len(os.Args) > 1 && os.Args[1] == "runsc" {
 		os.Args = append([]string{"runsc"}, os.Args[2:]...)
 	}

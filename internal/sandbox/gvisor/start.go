@@ -51,7 +51,8 @@ func (d *Driver) Start(ctx context.Context, handle sandbox.Handle, spec sandbox.
 		return nil, fmt.Errorf("prepare template %s: %w", spec.Template, err)
 	}
 	s := &start{Driver: d, spec: spec}
-	s.parts = parts{handle: handle, folder: d.folderOf(handle.ID), group: d.groups.group(handle.ID)}
+	f := d.folderOf(handle.ID)
+	s.parts = parts{handle: handle, folder: f, control: direct{f, handle.ID}, group: d.groups.group(handle.ID)}
 	if err := s.folder.make(); err != nil {
 		return nil, err // nothing was made, or not by us
 	}

@@ -11,7 +11,7 @@ import (
 // status is what a machine's kernel is doing, as the file of that name has it.
 // A verb writes the word between before it asks the kernel and the word after
 // when the kernel has answered; who finds a word between, after a killed
-// server, asks the kernel (see observePaused). The kernel counts pauses and
+// server, asks the kernel (see control.observe). The kernel counts pauses and
 // dies of one resume too many, so it is never asked twice.
 type status string
 

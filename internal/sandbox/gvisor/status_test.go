@@ -91,27 +91,6 @@ func TestRecoverBetween(t *testing.T) {
 	}
 }
 
-// TestOtherRuntime: a server of another build finds and removes the machine.
-func TestOtherRuntime(t *testing.T) {
-	d := mustOpen(t, "runtime")
-	m := testMachine(t, d)
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
-	newer := mustOpen(t, "runtime")
-	newer.options.RuntimeDigest = "newer"
-	again, err := newer.Recover(t.Context(), m.Handle())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again.Handle().Runtime != "test" {
-		t.Errorf("runtime %q, want that of the start", again.Handle().Runtime)
-	}
-	if err := newer.Destroy(t.Context(), m.Handle()); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestForeignHandles(t *testing.T) {
 	d := mustOpen(t, "runtime")
 	spec := testSpec()
