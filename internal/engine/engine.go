@@ -75,6 +75,9 @@ func (e *Engine) Start(ctx context.Context) error {
 // Stop lets go of everything: calls in flight end, machines run on for the next
 // server. It returns when nothing of the engine runs any more.
 func (e *Engine) Stop() {
+	if e.ctx.Err() == nil {
+		e.saveActivity(0)
+	}
 	e.cancel() // every machine's watcher lets it go
 	e.wg.Wait()
 }

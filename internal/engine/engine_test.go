@@ -72,6 +72,12 @@ func (h *house) stop() {
 	}
 }
 
+// kill ends the engine as a crash would: what it would do at its end is not done.
+func (h *house) kill() {
+	h.Engine.cancel()
+	h.stop()
+}
+
 func (h *house) now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -71,14 +71,16 @@ func (e *Engine) reach(ctx context.Context, team id.Team, ref string) (*machine,
 	if s.State != session.Ready && s.State != session.Paused {
 		return nil, nil, fault.New(fault.Conflict, "%s", notNow(s))
 	}
-	if err := e.wake(ctx, s); err != nil {
-		return nil, nil, err
-	}
 	m := e.machineOf(s.ID)
 	if m == nil {
 		return nil, nil, e.refuseState(ctx, s.ID)
 	}
-	return m, m.keepAwake(), nil
+	release := m.keepAwake() // from here on it does not pause for being idle
+	if err := e.wake(ctx, m); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return m, release, nil
 }
 
 // execution is one exec under way.

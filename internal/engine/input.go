@@ -30,8 +30,10 @@ func (e *Engine) Input(ctx context.Context, team id.Team, ref string, in Input) 
 		if err := acceptsInput(s); err != nil {
 			return id.Run{}, err
 		}
-		if err := e.wake(ctx, s); err != nil {
-			return id.Run{}, err
+		if s.State == session.Paused {
+			if err := e.wakeSession(ctx, s.ID); err != nil {
+				return id.Run{}, err
+			}
 		}
 		run, err := e.enqueue(ctx, s.ID, in)
 		if !fault.Is(err, errAsleep) {

@@ -40,8 +40,11 @@ type machine struct {
 	mu      sync.Mutex // guards what follows
 	link    *guestapi.Link
 	linked  chan struct{} // closed while link is usable; replaced when it is lost
+	rest    rest          // whether it is frozen
 	holds   int           // machine calls under way
 	active  time.Time     // last activity
+	stored  time.Time     // last activity as the store knows it
+	idleAsk time.Time     // when it was last asked to pause for being idle
 	runEnds time.Time     // deadline of the running run; zero when none runs
 	cancels map[id.Run]string
 }
@@ -50,7 +53,11 @@ type machine struct {
 func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Config, started time.Time) *machine {
 	m := &machine{
 		engine: e, session: s.ID, box: box, config: config, started: started,
-		gone: make(chan struct{}), up: make(chan struct{}), linked: make(chan struct{}), active: e.now(), cancels: map[id.Run]string{},
+		gone: make(chan struct{}), up: make(chan struct{}), linked: make(chan struct{}), cancels: map[id.Run]string{},
+	}
+	m.active, m.stored = lastActivity(s, e.now())
+	if s.State == session.Paused {
+		m.rest = frozen
 	}
 	if !s.KeepWarm {
 		m.quiet = s.IdleTimeout
@@ -285,31 +292,11 @@ func (m *machine) waitLoss(ctx context.Context, g guestapi.Guest) error {
 	}
 }
 
-// touch notes activity.
-func (m *machine) touch() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.active = m.engine.now()
-}
-
-// keepAwake notes that a machine call is under way; the returned function that
-// it has ended.
-func (m *machine) keepAwake() (release func()) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.holds++
-	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.holds--
-		m.active = m.engine.now()
-	}
-}
-
 // runUntil sets the deadline of the running run; zero when none runs.
 func (m *machine) runUntil(deadline time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.runEnds = deadline
 	m.active = m.engine.now()
+	m.stored = m.active // with the event of the run's start or end
 }

@@ -88,7 +88,7 @@ func notReady(s session.Session) string {
 // the machine frozen, and only then the session is called paused. A run that
 // started meanwhile wins, and so does whoever took the pause back (then wanted
 // says no; nil means that it cannot be taken back): the machine is thawed and
-// the error is errBusy.
+// the error is errBusy. Machine calls that begin meanwhile wait for the outcome.
 func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReason, wanted func(s session.Session) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, freezeDeadline)
 	defer cancel()
@@ -99,6 +99,17 @@ func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReaso
 	if s, err := e.store.SessionByID(ctx, a.session); err != nil || s.State != session.Ready {
 		return e.refuseState(ctx, a.session)
 	}
+	m.setRest(freezing)
+	if err := e.freezeMachine(ctx, m, reason, wanted); err != nil {
+		return thawed(ctx, m, err)
+	}
+	m.setRest(frozen)
+	e.log.Info("session paused", "session_id", a.session, "reason", reason)
+	return nil
+}
+
+// freezeMachine takes the steps of freeze.
+func (e *Engine) freezeMachine(ctx context.Context, m *machine, reason session.PauseReason, wanted func(s session.Session) bool) error {
 	drain, drained := context.WithTimeout(ctx, drainPatience)
 	_, err := ask(drain, m, func(g guestapi.Guest) (struct{}, error) { return struct{}{}, g.Drain(drain) })
 	drained()
@@ -107,10 +118,10 @@ func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReaso
 	}
 	failpoint.Hit("pause.drained")
 	if err := m.box.Pause(ctx); err != nil {
-		return thawed(ctx, m, fmt.Errorf("freeze sandbox: %w", err))
+		return fmt.Errorf("freeze sandbox: %w", err)
 	}
 	failpoint.Hit("pause.frozen")
-	err = e.change(context.WithoutCancel(ctx), a.session, func(c *change) error {
+	return e.change(context.WithoutCancel(ctx), m.session, func(c *change) error {
 		r, err := c.active()
 		if err != nil {
 			return err
@@ -121,21 +132,18 @@ func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReaso
 		c.s.PauseReason = reason
 		return c.move(session.CausePause, "")
 	})
-	if err == nil {
-		e.log.Info("session paused", "session_id", a.session, "reason", reason)
-		return nil
-	}
-	return thawed(ctx, m, err)
 }
 
-// thawed undoes a freeze that came to nothing: a machine that may be frozen is
-// not left behind a session that is ready.
+// thawed undoes a freeze that came to nothing, with err: a machine that may be
+// frozen is not left behind a session that is ready. If it cannot be thawed, the
+// next machine call tries again.
 func thawed(ctx context.Context, m *machine, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), freezeDeadline)
 	defer cancel()
 	if thaw := m.box.Resume(ctx); thaw != nil {
 		return errors.Join(err, fmt.Errorf("thaw sandbox: %w", thaw))
 	}
+	m.setRest(awake)
 	return err
 }
 
@@ -211,11 +219,11 @@ func (e *Engine) thaw(ctx context.Context, a *actor) error {
 		return fault.Wrap(err, fault.Internal, "the session could not be resumed and stays paused; try again")
 	}
 	failpoint.Hit("resume.thawed")
-	m.touch()
 	err := e.change(context.WithoutCancel(ctx), a.session, func(c *change) error {
 		if err := c.move(session.CauseResume, ""); err != nil {
 			return err
 		}
+		c.later(func() { m.setRest(awake); m.touch() })
 		return e.startNext(c)
 	})
 	if err == nil {
@@ -224,18 +232,31 @@ func (e *Engine) thaw(ctx context.Context, a *actor) error {
 	return err
 }
 
-// wake resumes a session if it is paused, for an input or a machine call.
-func (e *Engine) wake(ctx context.Context, s session.Session) error {
-	if s.State != session.Paused {
+// wake sees to it that the machine runs, for a machine call. What is being
+// paused just now is waited for and then resumed.
+func (e *Engine) wake(ctx context.Context, m *machine) error {
+	if m.resting() == awake {
 		return nil
 	}
-	a := e.actor(s.ID)
+	return e.wakeSession(ctx, m.session)
+}
+
+// wakeSession resumes a session if it is paused when its turn comes.
+func (e *Engine) wakeSession(ctx context.Context, sid id.Session) error {
+	a := e.actor(sid)
 	return a.do(ctx, func(ctx context.Context) error {
-		s, err := e.store.SessionByID(ctx, a.session)
-		if err != nil || s.State != session.Paused {
-			return err // somebody else woke it, or the caller will see why not
+		s, err := e.store.SessionByID(ctx, sid)
+		if err != nil {
+			return err
 		}
-		return e.thaw(ctx, a)
+		m := a.attached()
+		switch {
+		case s.State == session.Paused:
+			return e.thaw(ctx, a)
+		case s.State == session.Ready && m != nil && m.resting() != awake:
+			return thawed(ctx, m, nil) // a pause that failed has left it frozen
+		}
+		return nil // somebody else woke it, or the caller will see why not
 	})
 }
 

@@ -208,7 +208,10 @@ type stubGuest struct {
 	cancels chan id.Run
 
 	mu       sync.Mutex
-	onCancel func() // called by the next Cancel
+	onCancel func()                                                          // called by the next Cancel
+	onExec   func(ctx context.Context) (guestapi.ExecProgress, error)        // answers StartExec and PollExec
+	onRead   func(ctx context.Context) (guestapi.File, io.ReadCloser, error) // answers ReadFile
+	onDrain  func(ctx context.Context) error                                 // answers Drain
 	seen     map[id.Run]bool
 	up       *guestapi.Uplink
 	epoch    int64
@@ -322,17 +325,37 @@ func (g *stubGuest) Answer(_ context.Context, _ string, a guestapi.Answer) error
 
 var errNoExec = errors.New("the stub runs no programs")
 
-func (g *stubGuest) StartExec(context.Context, id.Exec, guestapi.ExecRequest, time.Duration) (guestapi.ExecProgress, error) {
-	return guestapi.ExecProgress{}, errNoExec
+func (g *stubGuest) StartExec(ctx context.Context, _ id.Exec, _ guestapi.ExecRequest, _ time.Duration) (guestapi.ExecProgress, error) {
+	g.mu.Lock()
+	do := g.onExec
+	g.mu.Unlock()
+	if do == nil {
+		return guestapi.ExecProgress{}, errNoExec
+	}
+	return do(ctx)
 }
-func (g *stubGuest) PollExec(context.Context, id.Exec, int64, int64, time.Duration) (guestapi.ExecProgress, error) {
-	return guestapi.ExecProgress{}, errNoExec
+func (g *stubGuest) PollExec(ctx context.Context, exec id.Exec, _, _ int64, wait time.Duration) (guestapi.ExecProgress, error) {
+	return g.StartExec(ctx, exec, guestapi.ExecRequest{}, wait)
 }
 func (g *stubGuest) EndExec(context.Context, id.Exec) error { return nil }
 func (g *stubGuest) ListFiles(context.Context, string) ([]guestapi.File, error) {
-	return nil, errNoExec
+	return []guestapi.File{}, nil
 }
-func (g *stubGuest) ReadFile(context.Context, string, int64, int64) (guestapi.File, io.ReadCloser, error) {
-	return guestapi.File{}, nil, errNoExec
+func (g *stubGuest) ReadFile(ctx context.Context, _ string, _, _ int64) (guestapi.File, io.ReadCloser, error) {
+	g.mu.Lock()
+	do := g.onRead
+	g.mu.Unlock()
+	if do == nil {
+		return guestapi.File{}, nil, errNoExec
+	}
+	return do(ctx)
 }
-func (g *stubGuest) Drain(context.Context) error { return nil }
+func (g *stubGuest) Drain(ctx context.Context) error {
+	g.mu.Lock()
+	do := g.onDrain
+	g.mu.Unlock()
+	if do == nil {
+		return nil
+	}
+	return do(ctx)
+}
