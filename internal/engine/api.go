@@ -30,6 +30,13 @@ type CreateRequest struct {
 	Name           string         // with Environment: the session's name
 	ResumeOnTopoff bool
 	OpenAISession  string
+	Once           Once[Created]
+}
+
+// Created is a session as it was made, and what of its spec does not hold.
+type Created struct {
+	View     View
+	Warnings []string
 }
 
 // ListRequest chooses sessions of a team.
@@ -47,6 +54,7 @@ type ListRequest struct {
 type Input struct {
 	Text      string
 	SourceRaw []byte
+	Once      Once[id.Run]
 }
 
 // Answer is a person's answer to an approval.
@@ -72,6 +80,7 @@ type ExecRequest struct {
 	Timeout time.Duration // 0: 60 s; at most 24 h
 	User    string        // "agent" (default) or "root"
 	Env     map[string]string
+	Once    Once[ExecResult]
 }
 
 // Bounds of an exec.

@@ -44,6 +44,8 @@ type Engine struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	flights flights
+
 	mu     sync.Mutex
 	actors map[id.Session]*actor
 }
@@ -58,6 +60,7 @@ func New(o Options) *Engine {
 	return &Engine{
 		store: o.Store, driver: o.Driver, log: o.Logger, limit: o.MaxActiveSessions, warnings: o.Warnings,
 		now: func() time.Time { return now().Truncate(time.Microsecond) }, hub: newHub(), ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
+		flights: flights{byID: map[flightID]*flight{}},
 	}
 }
 

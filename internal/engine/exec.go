@@ -19,10 +19,13 @@ const execPoll = 20 * time.Second
 
 // Exec runs one program in the session's sandbox and returns how it went. It
 // does not wait for a run and no policy applies to it; a paused session is
-// resumed first.
+// resumed first. Named by a key it outlives its caller (see execOnce).
 func (e *Engine) Exec(ctx context.Context, team id.Team, ref string, req ExecRequest) (ExecResult, error) {
 	if err := checkExec(&req); err != nil {
 		return ExecResult{}, err
+	}
+	if req.Once.Key != "" {
+		return e.execOnce(ctx, team, ref, req)
 	}
 	m, release, err := e.reach(ctx, team, ref)
 	if err != nil {
@@ -31,9 +34,12 @@ func (e *Engine) Exec(ctx context.Context, team id.Team, ref string, req ExecReq
 	defer release()
 	x := execution{machine: m, id: id.New[id.Exec]()}
 	defer x.end(ctx)
-	return x.run(ctx, guestapi.ExecRequest{
-		Argv: req.Argv, Dir: req.Workdir, User: req.User, Env: req.Env, Stdin: req.Stdin, Timeout: req.Timeout,
-	})
+	return x.run(ctx, req.guest())
+}
+
+// guest is the request in the guest's words.
+func (r ExecRequest) guest() guestapi.ExecRequest {
+	return guestapi.ExecRequest{Argv: r.Argv, Dir: r.Workdir, User: r.User, Env: r.Env, Stdin: r.Stdin, Timeout: r.Timeout}
 }
 
 func checkExec(req *ExecRequest) error {
@@ -97,6 +103,11 @@ func (x *execution) run(ctx context.Context, req guestapi.ExecRequest) (ExecResu
 	p, err := ask(ctx, x.machine, func(g guestapi.Guest) (guestapi.ExecProgress, error) {
 		return g.StartExec(ctx, x.id, req, execPoll)
 	})
+	return x.follow(ctx, p, err)
+}
+
+// follow takes what comes until the program has ended.
+func (x *execution) follow(ctx context.Context, p guestapi.ExecProgress, err error) (ExecResult, error) {
 	for {
 		if err != nil {
 			return ExecResult{}, x.failure(err)

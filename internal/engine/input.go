@@ -22,6 +22,9 @@ func (e *Engine) Input(ctx context.Context, team id.Team, ref string, in Input) 
 	if len(in.Text) > guestapi.MaxPrompt {
 		return id.Run{}, fault.New(fault.TooLarge, "text has %d bytes, at most %d are accepted; put long material into a file of the workspace", len(in.Text), guestapi.MaxPrompt)
 	}
+	if err := in.Once.check(ctx, e.store, team, e.now()); err != nil {
+		return id.Run{}, err // whatever has become of the session since
+	}
 	s, err := e.find(ctx, team, ref)
 	if err != nil {
 		return id.Run{}, err
@@ -69,6 +72,9 @@ func acceptsInput(s session.Session) error {
 func (e *Engine) enqueue(ctx context.Context, sid id.Session, in Input) (id.Run, error) {
 	run := session.Run{ID: id.New[id.Run](), Session: sid, Text: in.Text, SourceRaw: in.SourceRaw, State: session.RunQueued}
 	err := e.change(ctx, sid, func(c *change) error {
+		if err := in.Once.check(ctx, c.tx, c.s.Team, c.now); err != nil {
+			return err
+		}
 		if err := acceptsInput(c.s); err != nil {
 			return err
 		}
@@ -84,6 +90,9 @@ func (e *Engine) enqueue(ctx context.Context, sid id.Session, in Input) (id.Run,
 		}
 		run.CreatedAt = c.now
 		if err := c.tx.SaveRun(run); err != nil {
+			return err
+		}
+		if err := in.Once.keep(c.tx, c.s.Team, c.now, run.ID); err != nil {
 			return err
 		}
 		return e.startNext(c)

@@ -17,6 +17,9 @@ import (
 // CreateSession reserves a name and a slot and begins to make the sandbox. The
 // row is durable when it returns; the session is provisioning then.
 func (e *Engine) CreateSession(ctx context.Context, team id.Team, req CreateRequest) (View, []string, error) {
+	if err := req.Once.check(ctx, e.store, team, e.now()); err != nil {
+		return View{}, nil, err // name and slot are the first one's by now
+	}
 	env, warnings, err := e.recipe(ctx, team, req)
 	if err != nil {
 		return View{}, nil, err
@@ -32,16 +35,21 @@ func (e *Engine) CreateSession(ctx context.Context, team id.Team, req CreateRequ
 		} else if err := session.CheckName(name); err != nil {
 			return View{}, nil, fault.New(fault.BadRequest, "name: %s", err)
 		}
-		s, err := e.insert(ctx, team, name, env, req)
+		s, err := e.insert(ctx, team, name, env, warnings, req)
 		if generated && errors.Is(err, store.ErrNameInUse) {
 			continue
 		}
 		if err != nil {
 			return View{}, nil, e.createRefused(err, name)
 		}
-		can := e.driver.Capabilities()
-		return View{Session: s, Isolation: can.Isolation, Limits: can.Limits}, warnings, nil
+		return e.fresh(s), warnings, nil
 	}
+}
+
+// fresh is a session as its create is answered.
+func (e *Engine) fresh(s session.Session) View {
+	can := e.driver.Capabilities()
+	return View{Session: s, Isolation: can.Isolation, Limits: can.Limits}
 }
 
 // recipe reads the spec, or finds the environment, of a new session.
@@ -67,7 +75,7 @@ func (e *Engine) recipe(ctx context.Context, team id.Team, req CreateRequest) (e
 	return environment.Environment{ID: id.New[id.Environment](), Team: team, Source: string(req.Spec), Spec: spec}, warnings, nil
 }
 
-func (e *Engine) insert(ctx context.Context, team id.Team, name string, env environment.Environment, req CreateRequest) (session.Session, error) {
+func (e *Engine) insert(ctx context.Context, team id.Team, name string, env environment.Environment, warnings []string, req CreateRequest) (session.Session, error) {
 	now := e.now()
 	s := session.Session{
 		ID: id.New[id.Session](), Team: team, Name: name, Environment: env.ID, Adapter: env.Spec.Agent,
@@ -81,6 +89,9 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 	}
 	// As in change: what is committed has to be followed up, whoever has left.
 	err := e.store.Update(context.WithoutCancel(ctx), func(tx store.Tx) error {
+		if err := req.Once.check(ctx, tx, team, now); err != nil {
+			return err
+		}
 		if req.Environment.IsZero() {
 			env.Name, env.CreatedAt = name, now
 			if err := tx.SaveEnvironment(env); err != nil {
@@ -88,6 +99,9 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 			}
 		}
 		if err := tx.CreateSession(s, e.limit); err != nil {
+			return err
+		}
+		if err := req.Once.keep(tx, team, now, Created{e.fresh(s), warnings}); err != nil {
 			return err
 		}
 		events, err := tx.Append(s.ID, now, event.NewDraft(id.Run{}, event.SessionUpdated, event.SessionState{Status: s.State.Wire()}))

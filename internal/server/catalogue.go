@@ -6,6 +6,7 @@ import (
 	"paddock/api"
 	"paddock/internal/environment"
 	"paddock/internal/server/gen"
+	"paddock/internal/store"
 )
 
 func (e *edge) listSizes(w http.ResponseWriter, _ request) error {
@@ -35,6 +36,5 @@ func (e *edge) ready(w http.ResponseWriter, r *http.Request) {
 }
 
 func (e *edge) openapi(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/yaml")
-	_, _ = w.Write(api.OpenAPI)
+	writeAnswer(w, store.Answer{Status: http.StatusOK, Header: map[string]string{"Content-Type": "application/yaml"}, Body: api.OpenAPI})
 }

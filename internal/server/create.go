@@ -13,6 +13,7 @@ import (
 	"paddock/internal/fault"
 	"paddock/internal/id"
 	"paddock/internal/server/gen"
+	"paddock/internal/store"
 )
 
 func (e *edge) createSession(w http.ResponseWriter, r request) error {
@@ -20,14 +21,19 @@ func (e *edge) createSession(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
+	answer := func(made engine.Created) store.Answer {
+		body := gen.SessionAnswer{Session: sessionOnWire(made.View)}
+		body.Session.Warnings = made.Warnings
+		answer := jsonAnswer(http.StatusCreated, body)
+		answer.Header["Location"] = e.publicURL(r) + r.prefix + "/sessions/" + made.View.ID.String()
+		return answer
+	}
+	want.Once = once(r, answer)
 	view, warnings, err := e.engine.CreateSession(r.Context(), r.who.Team, want)
 	if err != nil {
 		return err
 	}
-	answer := gen.SessionAnswer{Session: sessionOnWire(view)}
-	answer.Session.Warnings = warnings
-	w.Header().Set("Location", e.publicURL(r)+r.prefix+"/sessions/"+view.ID.String())
-	writeJSON(w, http.StatusCreated, answer)
+	writeAnswer(w, answer(engine.Created{View: view, Warnings: warnings}))
 	return nil
 }
 

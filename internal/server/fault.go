@@ -10,6 +10,7 @@ import (
 
 	"paddock/internal/fault"
 	"paddock/internal/server/gen"
+	"paddock/internal/store"
 )
 
 // statuses is the one place that maps faults to HTTP.
@@ -64,20 +65,32 @@ func retryAfter(d time.Duration) string {
 // MiB at most: one that reads nothing does not hold it for ever.
 const answerTimeout = 2 * time.Minute
 
-// writeJSON writes an answer. A failure to write is the reader's: it left.
+// writeJSON writes an answer.
 func writeJSON(w http.ResponseWriter, status int, body any) {
+	writeAnswer(w, jsonAnswer(status, body))
+}
+
+// jsonAnswer encodes an answer.
+func jsonAnswer(status int, body any) store.Answer {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(body); err != nil {
 		panic(err) // a type of ours that has no JSON
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(text.Len()))
+	return store.Answer{Status: status, Header: map[string]string{"Content-Type": "application/json"}, Body: text.Bytes()}
+}
+
+// writeAnswer writes a whole answer. A failure to write is the reader's: it left.
+func writeAnswer(w http.ResponseWriter, answer store.Answer) {
+	for name, value := range answer.Header {
+		w.Header().Set(name, value)
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body)))
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Now().Add(answerTimeout))
-	w.WriteHeader(status)
-	_, _ = w.Write(text.Bytes())
+	w.WriteHeader(answer.Status)
+	_, _ = w.Write(answer.Body)
 	_ = control.Flush()
 	_ = control.SetWriteDeadline(time.Time{}) // the connection may serve other calls
 }

@@ -8,6 +8,7 @@ import (
 	"paddock/internal/engine"
 	"paddock/internal/fault"
 	"paddock/internal/server/gen"
+	"paddock/internal/store"
 )
 
 func (e *edge) exec(w http.ResponseWriter, r request) error {
@@ -27,24 +28,29 @@ func (e *edge) exec(w http.ResponseWriter, r request) error {
 	}
 	got, err := e.engine.Exec(r.Context(), r.who.Team, r.PathValue("session"), engine.ExecRequest{
 		Argv: want.Argv, Workdir: want.Workdir, Stdin: want.Stdin, User: want.User, Env: want.Env,
-		Timeout: time.Duration(want.TimeoutSeconds) * time.Second,
+		Timeout: time.Duration(want.TimeoutSeconds) * time.Second, Once: once(r, execAnswer),
 	})
 	if err != nil {
 		return err
 	}
-	answer := gen.ExecResult{
+	writeAnswer(w, execAnswer(got))
+	return nil
+}
+
+func execAnswer(got engine.ExecResult) store.Answer {
+	body := gen.ExecResult{
 		ExitCode: got.Code, DurationMS: got.Duration.Milliseconds(), TimedOut: got.TimedOut, Detached: got.Detached,
 	}
-	answer.Stdout, answer.StdoutBase64 = asText(got.Stdout)
-	answer.Stderr, answer.StderrBase64 = asText(got.Stderr)
+	body.Stdout, body.StdoutBase64 = asText(got.Stdout)
+	body.Stderr, body.StderrBase64 = asText(got.Stderr)
+	answer := jsonAnswer(http.StatusOK, body)
 	if got.StdoutTruncated {
-		w.Header().Set("X-Exec-Stdout-Truncated", "true")
+		answer.Header["X-Exec-Stdout-Truncated"] = "true"
 	}
 	if got.StderrTruncated {
-		w.Header().Set("X-Exec-Stderr-Truncated", "true")
+		answer.Header["X-Exec-Stderr-Truncated"] = "true"
 	}
-	writeJSON(w, http.StatusOK, answer)
-	return nil
+	return answer
 }
 
 // asText gives bytes as text; what is not UTF-8 becomes U+FFFD, byte for byte,

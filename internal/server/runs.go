@@ -8,7 +8,9 @@ import (
 	"paddock/internal/engine"
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
+	"paddock/internal/id"
 	"paddock/internal/server/gen"
+	"paddock/internal/store"
 )
 
 func (e *edge) sendInput(w http.ResponseWriter, r request) error {
@@ -22,11 +24,14 @@ func (e *edge) sendInput(w http.ResponseWriter, r request) error {
 	case len(want.Text) > guestapi.MaxPrompt:
 		return fault.New(fault.TooLarge, "text is larger than %d KiB; put what is long into a file of the workspace", guestapi.MaxPrompt>>10)
 	}
-	run, err := e.engine.Input(r.Context(), r.who.Team, r.PathValue("session"), engine.Input{Text: want.Text, SourceRaw: want.SourceRaw})
+	answer := func(run id.Run) store.Answer { return jsonAnswer(http.StatusOK, gen.InputAnswer{RunID: run.String()}) }
+	run, err := e.engine.Input(r.Context(), r.who.Team, r.PathValue("session"), engine.Input{
+		Text: want.Text, SourceRaw: want.SourceRaw, Once: once(r, answer),
+	})
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, gen.InputAnswer{RunID: run.String()})
+	writeAnswer(w, answer(run))
 	return nil
 }
 

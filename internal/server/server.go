@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -41,7 +42,8 @@ type edge struct {
 type request struct {
 	*http.Request
 	who    team.Token
-	prefix string // the one of prefixes that was used
+	prefix string   // the one of prefixes that was used
+	name   callName // what the caller calls the call
 }
 
 // handler answers a call, or returns the error to answer with. An error after
@@ -78,7 +80,14 @@ func (e *edge) serve(route route, prefix string) http.HandlerFunc {
 			e.fail(w, r, err)
 			return
 		}
-		if err := route.handle(e, w, request{Request: r, who: caller(r), prefix: prefix}); err != nil {
+		call, err := named(request{Request: r, who: caller(r), prefix: prefix})
+		if err == nil {
+			err = route.handle(e, w, call)
+		}
+		if replayed := (*engine.Replayed)(nil); errors.As(err, &replayed) {
+			w.Header().Set(replayedHeader, "true")
+			writeAnswer(w, replayed.Answer)
+		} else if err != nil {
 			e.fail(w, r, err)
 		}
 	}
