@@ -15,6 +15,7 @@ GVISOR    = $(shell go list -m -f '{{.Version}}' gvisor.dev/gvisor)
 LDFLAGS   = -s -w -X main.version=$(VERSION) -X gvisor.dev/gvisor/runsc/version.version=$(GVISOR)
 EMBEDDED := internal/embedded/bin
 TESTFLAGS ?=
+BENCH     ?=
 
 .PHONY: help check build generate codegen programs test vet format arch race demo bench arm64 generated verify clean
 
@@ -60,10 +61,10 @@ demo: ## see a session live: two turns, a pause, a killed server, all asserted
 	@$(MAKE) --no-print-directory build
 	@bin/paddock demo
 
-bench: ## measure: raw samples, medians and p95 of the verbs of a session
+bench: ## measure: verbs, 300 sessions, work beside runc and the host (one part: BENCH="-only work")
 	@scripts/check.sh sandbox
 	@$(MAKE) --no-print-directory build
-	@go run ./bench
+	@go run ./bench $(BENCH)
 
 arm64: check ## compile for linux/arm64
 	@GOARCH=arm64 go build -ldflags "-s -w" -o $(EMBEDDED)/linux_arm64/ ./cmd/paddock-guest ./cmd/paddock-demo-agent

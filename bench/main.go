@@ -1,21 +1,26 @@
 // Command bench measures what people wait for, through the built program, and
 // the same by the sandbox runtime's own command line in the same run, taking
-// turns, so that the ratio means something on a noisy machine.
+// turns, so that the ratio means something on a noisy machine. It also measures
+// what many sessions cost and how work inside a sandbox compares with the same
+// work in a container and on the bare host.
 //
-//	go run ./bench [-program bin/paddock] [-n 30] [-raw samples.json]
+//	go run ./bench [-program bin/paddock] [-only verbs,density,work] [-n 30] [-sessions 300] [-raw samples.json]
 //
 // It needs root, starts a server of its own in a temporary folder on a free
-// port, is bounded by -n, and leaves nothing behind.
+// port, is bounded by -n and -sessions, and leaves nothing behind.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -28,50 +33,67 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) (err error) {
-	program := flag.String("program", "bin/paddock", "the built program")
-	n := flag.Int("n", 30, "samples of each kind")
-	raw := flag.String("raw", "", "file for all samples, in milliseconds")
-	templates := flag.String("template-dir", "/var/lib/paddock-templates", "folder of root file systems")
-	flag.Parse()
-	path, err := filepath.Abs(*program)
-	if err != nil {
-		return err
-	}
-	s, err := startServer(ctx, path, *templates)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if e := s.stop(); err == nil {
-			err = e
-		}
-	}()
-	peer, err := newPeer(path, s.dir, *templates)
-	if err != nil {
-		return err
-	}
-	defer peer.close()
+// options is what the flags say.
+type options struct {
+	program, raw, templates string
+	n, sessions             int
+	groups                  []string
+}
 
-	var t table
-	for _, m := range []struct {
-		what string
-		run  func(context.Context, *server, *runsc, int, *table) error
-	}{
-		{"starts", measureStarts}, {"execs", measureExecs}, {"pauses", measurePauses}, {"events", measureEvents},
-	} {
-		fmt.Fprintf(os.Stderr, "measuring %s…\n", m.what)
-		if err := m.run(ctx, s, peer, *n, &t); err != nil {
-			return fmt.Errorf("measure %s: %w", m.what, err)
+// groups are the parts of the bench, in their order.
+var groups = []string{"verbs", "density", "work"}
+
+func flags() (options, error) {
+	var o options
+	program := flag.String("program", "bin/paddock", "the built program")
+	only := flag.String("only", strings.Join(groups, ","), "what to measure")
+	flag.IntVar(&o.n, "n", 30, "samples of each kind")
+	flag.IntVar(&o.sessions, "sessions", 300, "sessions of the density group")
+	flag.StringVar(&o.raw, "raw", "", "file for all samples, in milliseconds")
+	flag.StringVar(&o.templates, "template-dir", "/var/lib/paddock-templates", "folder of root file systems")
+	flag.Parse()
+	o.groups = strings.Split(*only, ",")
+	for _, g := range o.groups {
+		if !slices.Contains(groups, g) {
+			return o, fmt.Errorf("-only: %q is none of %s", g, strings.Join(groups, ", "))
 		}
 	}
-	t.print(os.Stdout)
-	if *raw == "" {
+	var err error
+	o.program, err = filepath.Abs(*program)
+	return o, err
+}
+
+func run(ctx context.Context) (err error) {
+	o, err := flags()
+	if err != nil {
+		return err
+	}
+	s, err := newServer(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	var verbs table
+	for _, group := range o.groups {
+		switch group {
+		case "verbs":
+			err = measureVerbs(ctx, s, o, &verbs)
+			verbs.print(os.Stdout)
+		case "density":
+			err = measureDensity(ctx, s, o.sessions, os.Stdout)
+		case "work":
+			err = measureWork(ctx, s, o, os.Stdout)
+		}
+		if err != nil {
+			return fmt.Errorf("measure %s: %w", group, err)
+		}
+	}
+	if o.raw == "" {
 		return nil
 	}
-	b, err := json.MarshalIndent(t.samples(), "", " ")
+	b, err := json.MarshalIndent(verbs.samples(), "", " ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(*raw, b, 0o644)
+	return os.WriteFile(o.raw, b, 0o644)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"paddock/client"
@@ -24,6 +25,30 @@ func timed(fn func() error) (time.Duration, error) {
 	err := fn()
 	return time.Since(began), err
 }
+
+// measureVerbs measures what a person waits for at each verb.
+func measureVerbs(ctx context.Context, s *server, o options, t *table) error {
+	peer, err := newPeer(o.program, s.dir, o.templates)
+	if err != nil {
+		return err
+	}
+	defer peer.close()
+	for _, m := range []struct {
+		what string
+		run  func(context.Context, *server, *runsc, int, *table) error
+	}{
+		{"starts", measureStarts}, {"execs", measureExecs}, {"pauses", measurePauses}, {"events", measureEvents},
+	} {
+		say("measuring %s", m.what)
+		if err := m.run(ctx, s, peer, o.n, t); err != nil {
+			return fmt.Errorf("%s: %w", m.what, err)
+		}
+	}
+	return nil
+}
+
+// say tells the person at the terminal what is going on.
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"…\n", args...) }
 
 func measureStarts(ctx context.Context, s *server, peer *runsc, n int, t *table) error {
 	for i := range n {

@@ -9,8 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"paddock/client"
 )
@@ -19,13 +22,15 @@ const token = "bench-token"
 
 // server is the program under measurement.
 type server struct {
-	dir  string
-	api  *client.Client
-	cmd  *exec.Cmd
-	done chan error
+	options
+	dir, addr string
+	api       *client.Client
+	cmd       *exec.Cmd
+	done      chan error
 }
 
-func startServer(ctx context.Context, program, templates string) (*server, error) {
+// newServer starts a server in a folder of its own and waits until it answers.
+func newServer(ctx context.Context, o options) (*server, error) {
 	dir, err := os.MkdirTemp("", "paddock-bench-*")
 	if err != nil {
 		return nil, err
@@ -34,31 +39,50 @@ func startServer(ctx context.Context, program, templates string) (*server, error
 	if err != nil {
 		return nil, err
 	}
-	addr := l.Addr().String()
+	s := &server{options: o, dir: dir, addr: l.Addr().String()}
 	if err := l.Close(); err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(dir, "server.log"))
-	if err != nil {
+	if s.api, err = client.New("http://"+s.addr, token, client.Options{}); err != nil {
 		return nil, err
 	}
+	return s, s.start(ctx)
+}
+
+// start starts the program on the server's folder, also again.
+func (s *server) start(ctx context.Context) error {
+	log, err := os.OpenFile(filepath.Join(s.dir, "server.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
 	defer log.Close()
-	s := &server{dir: dir, done: make(chan error, 1)}
-	s.cmd = exec.Command(program, "serve", "--listen", addr, "--data-dir", filepath.Join(dir, "data"), "--template-dir", templates)
+	s.cmd = exec.Command(s.program, "serve", "--listen", s.addr, "--data-dir", s.dataDir(), "--template-dir", s.templates,
+		"--max-active-sessions", strconv.Itoa(max(50, s.sessions)))
 	s.cmd.Env = append(os.Environ(), "PADDOCK_TOKEN="+token)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	if err := s.cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
-	go func() { s.done <- s.cmd.Wait() }()
-	if s.api, err = client.New("http://"+addr, token, client.Options{}); err != nil {
-		return nil, err
-	}
-	return s, s.until(ctx, "the server answers", func() (bool, error) {
-		_, err := s.api.Health(ctx)
+	done := make(chan error, 1)
+	s.done = done
+	cmd := s.cmd
+	go func() { done <- cmd.Wait() }()
+	return s.until(ctx, "the server answers", func() (bool, error) {
+		_, err := s.api.Sessions(ctx, client.ListOptions{PageSize: 1})
 		return err == nil, nil
 	})
 }
+
+// kill ends the server as a power cut would.
+func (s *server) kill() error {
+	if err := s.cmd.Process.Kill(); err != nil {
+		return err
+	}
+	<-s.done
+	return nil
+}
+
+func (s *server) dataDir() string { return filepath.Join(s.dir, "data") }
 
 // until waits for a condition, asking every millisecond.
 func (s *server) until(ctx context.Context, what string, cond func() (bool, error)) error {
@@ -131,15 +155,39 @@ func (s *server) execTrue(ctx context.Context, id string) error {
 
 // stop removes what sessions there are and ends the server.
 func (s *server) stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	list, err := s.api.Sessions(ctx, client.ListOptions{})
-	for _, sess := range list.Sessions {
-		err = errors.Join(err, s.remove(ctx, sess.SessionID))
-	}
+	err := s.removeAll(ctx)
 	if e := s.cmd.Process.Signal(syscall.SIGTERM); e != nil {
 		return errors.Join(err, e)
 	}
 	<-s.done
 	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// removeAll removes every session.
+func (s *server) removeAll(ctx context.Context) error {
+	for {
+		list, err := s.api.Sessions(ctx, client.ListOptions{PageSize: 200})
+		if err != nil || len(list.Sessions) == 0 {
+			return err
+		}
+		err = eachOf(ctx, list.Sessions, func(ctx context.Context, one client.Session) error { return s.remove(ctx, one.SessionID) })
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// atOnce is how many calls are in flight where many sessions are asked.
+const atOnce = 16
+
+// eachOf does fn for all, atOnce at a time.
+func eachOf[T any](ctx context.Context, all []T, fn func(ctx context.Context, one T) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for _, one := range all {
+		g.Go(func() error { return fn(ctx, one) })
+	}
+	return g.Wait()
 }

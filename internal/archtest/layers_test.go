@@ -43,6 +43,7 @@ var layers = map[string]int{
 	"internal/demo":      6,
 	"internal/daemon":    6,
 	"internal/fakemodel": 6,
+	"e2e/host":           6,
 
 	"cmd/paddock":            7,
 	"cmd/paddock-guest":      7,
