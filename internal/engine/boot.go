@@ -146,7 +146,7 @@ func guestConfig(s session.Session, spec environment.Spec) guestapi.Config {
 	default:
 		agent.Argv = spec.Command
 	}
-	return guestapi.Config{Session: s.ID.String(), Agent: agent, Env: spec.Env}
+	return guestapi.Config{Session: s.ID.String(), Hostname: hostname(s.Name), Agent: agent, Env: spec.Env}
 }
 
 // clearMachine ends and forgets whatever machine the session has.

@@ -124,12 +124,14 @@ type stubMachine struct {
 	once   sync.Once
 	exit   sandbox.Exit
 
-	mu       sync.Mutex
-	listener net.Listener
-	paused   bool
-	pauses   int
-	onPause  func() // called once, after the next freeze
-	failing  error  // of the next freeze
+	mu        sync.Mutex
+	listener  net.Listener
+	owner     sandbox.Identity
+	paused    bool
+	pauses    int
+	onPause   func() // called once, after the next freeze
+	failing   error  // of the next freeze
+	failClaim error  // of the next claim
 }
 
 func (m *stubMachine) listen() error {
@@ -156,6 +158,16 @@ func (m *stubMachine) Control() net.Listener {
 	return m.listener
 }
 func (m *stubMachine) Secret() string { return "secret of " + m.handle.ID }
+func (m *stubMachine) Claim(_ context.Context, who sandbox.Identity) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.failClaim; err != nil {
+		m.failClaim = nil
+		return err
+	}
+	m.owner = who
+	return nil
+}
 func (m *stubMachine) set(paused bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

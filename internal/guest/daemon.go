@@ -24,11 +24,14 @@ import (
 
 // Options says how a daemon is set up; Defaults has the values of a sandbox.
 type Options struct {
-	Adapters  map[string]NewAdapter // by the word of guestapi.Agent.Adapter
-	Build     string                // told to the host
-	Dial      func(context.Context) (net.Conn, error)
-	Secret    func() (string, error)
-	Session   func() string // the session this machine belongs to; "" when unknown
+	Adapters map[string]NewAdapter // by the word of guestapi.Agent.Adapter
+	Build    string                // told to the host
+	Dial     func(context.Context) (net.Conn, error)
+	Secret   func() (string, error)
+	Session  func() string // the session this machine belongs to; "" while it is nobody's
+	// Hostname names the machine; called by every Configure, before anything is
+	// started. Nil: its name stays.
+	Hostname  func(name string) error
 	Workspace string
 	Agent     proc.User
 	Root      proc.User
@@ -112,6 +115,11 @@ func (d *Daemon) Configure(_ context.Context, config guestapi.Config) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if name := d.options.Hostname; name != nil {
+		if err := name(config.Hostname); err != nil {
+			return fmt.Errorf("name the machine: %w", err)
+		}
+	}
 	if d.config != nil {
 		// A restored copy may belong to another session; its agent is the same.
 		if !reflect.DeepEqual(d.config.Agent, config.Agent) || !maps.Equal(d.config.Env, config.Env) {

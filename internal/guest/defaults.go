@@ -44,6 +44,7 @@ func Defaults(build string, agentTasks uint64, adapters map[string]NewAdapter) O
 		// Both are read anew each time: a restored copy finds others there.
 		Secret:     func() (string, error) { return readWord(guestapi.SecretPath) },
 		Session:    func() string { s, _ := readWord(guestapi.IdentityDir + "/session-id"); return s },
+		Hostname:   takeHostname,
 		Workspace:  guestapi.Workspace,
 		Agent:      agentUser,
 		Root:       rootUser,

@@ -75,6 +75,7 @@ type machine struct {
 	link     *guestapi.Link
 	epoch    int64
 	last     int64
+	hostname string // that the daemon gave the machine
 	reports  []guestapi.Report
 	refusals int // batches to refuse before they are stored
 }
@@ -99,6 +100,7 @@ func newMachine(t testing.TB) *machine {
 	}
 	options.Secret = func() (string, error) { return secret, nil }
 	options.Session = func() string { return "" }
+	options.Hostname = func(name string) error { m.change(func() { m.hostname = name }); return nil }
 	options.Workspace, options.Agent, options.Launcher = m.workspace, user, nil
 	m.daemon = guest.New(options)
 	ctx, stop := context.WithCancel(context.Background())

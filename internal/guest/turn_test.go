@@ -314,12 +314,13 @@ func TestConfigure(t *testing.T) {
 	if err := g.Configure(m.ctx(), guestapi.Config{Agent: guestapi.Agent{Adapter: "telepathy"}}); !fault.Is(err, fault.BadRequest) || !strings.Contains(err.Error(), "acp") {
 		t.Errorf("unknown adapter: %v", err)
 	}
-	config := guestapi.Config{Session: "s", Agent: guestapi.Agent{Adapter: "none"}, Env: map[string]string{"A": "1"}}
+	config := guestapi.Config{Session: "s", Hostname: "quiet-otter", Agent: guestapi.Agent{Adapter: "none"}, Env: map[string]string{"A": "1"}}
 	for range 2 {
 		if err := g.Configure(m.ctx(), config); err != nil {
 			t.Error(err)
 		}
 	}
+	m.await("the machine has its name", func() bool { return m.hostname == "quiet-otter" })
 	config.Env = map[string]string{"A": "2"}
 	if err := g.Configure(m.ctx(), config); !fault.Is(err, fault.Conflict) {
 		t.Errorf("another config: %v", err)

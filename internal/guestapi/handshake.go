@@ -12,7 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// HandshakeTimeout bounds Hello and Welcome together.
+// HandshakeTimeout bounds the Hello, and the sending of the Welcome. Between
+// them a guest waits: its machine may not have a session yet.
 const HandshakeTimeout = 5 * time.Second
 
 // ErrRefused reports a handshake that one side refused: a wrong secret, a
@@ -54,11 +55,16 @@ func (c *bufferedConn) writeLine(v any) error {
 	return err
 }
 
-// bounded runs the handshake f under HandshakeTimeout and ctx, and leaves the
-// connection without a deadline when it succeeds.
+// bounded runs a part of the handshake under HandshakeTimeout and ctx, and leaves
+// the connection without a deadline when it succeeds.
 func bounded(ctx context.Context, conn net.Conn, f func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, HandshakeTimeout)
 	defer cancel()
+	return interruptible(ctx, conn, f)
+}
+
+// interruptible runs f, which uses conn, until ctx is over.
+func interruptible(ctx context.Context, conn net.Conn, f func() error) error {
 	// An expired deadline is how a blocked read learns that ctx is over.
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	err := f()
@@ -68,7 +74,9 @@ func bounded(ctx context.Context, conn net.Conn, f func() error) error {
 	return err
 }
 
-func acceptHello(ctx context.Context, conn net.Conn, secret string, greet func(Hello) Welcome) (c *bufferedConn, hello Hello, welcome Welcome, err error) {
+// receiveHello reads a guest's hello and decides on it; version is the one that
+// both sides speak.
+func receiveHello(ctx context.Context, conn net.Conn, secret string) (c *bufferedConn, hello Hello, version int, err error) {
 	c = buffered(conn)
 	err = bounded(ctx, conn, func() error {
 		line, err := c.readLine()
@@ -78,22 +86,26 @@ func acceptHello(ctx context.Context, conn net.Conn, secret string, greet func(H
 		if hello, err = parseHello(line); err != nil {
 			return fmt.Errorf("read hello: %w", err)
 		}
-		if welcome = answerTo(hello, secret, greet); welcome.Error != "" {
-			_ = c.writeLine(welcome) // a courtesy; the caller closes the connection
-			return fmt.Errorf("%w: %s", ErrRefused, welcome.Error)
-		}
-		if err := c.writeLine(welcome); err != nil {
-			return fmt.Errorf("write welcome: %w", err)
-		}
-		return nil
+		answer := answerTo(hello, secret)
+		version = answer.Version
+		return refuse(c, answer)
 	})
 	hello.Secret = "" // it has done its work
-	return c, hello, welcome, err
+	return c, hello, version, err
+}
+
+// refuse tells a guest why it is refused, where the welcome says so.
+func refuse(c *bufferedConn, welcome Welcome) error {
+	if welcome.Error == "" {
+		return nil
+	}
+	_ = c.writeLine(welcome) // a courtesy; the caller closes the connection
+	return fmt.Errorf("%w: %s", ErrRefused, welcome.Error)
 }
 
 // answerTo decides on a hello. The secret comes first: an impostor learns
 // nothing, not even which versions are spoken.
-func answerTo(hello Hello, secret string, greet func(Hello) Welcome) Welcome {
+func answerTo(hello Hello, secret string) Welcome {
 	if secret == "" || subtle.ConstantTimeCompare([]byte(hello.Secret), []byte(secret)) != 1 {
 		return Welcome{Error: "wrong secret"}
 	}
@@ -102,10 +114,7 @@ func answerTo(hello Hello, secret string, greet func(Hello) Welcome) Welcome {
 		return Welcome{Version: Version, Error: fmt.Sprintf(
 			"the guest speaks protocol versions %d to %d, this host %d to %d", hello.Oldest, hello.Version, OldestVersion, Version)}
 	}
-	hello.Secret = ""
-	w := greet(hello)
-	w.Version = version
-	return w
+	return Welcome{Version: version}
 }
 
 // agree picks the newest version that both sides speak.
@@ -138,12 +147,14 @@ func parseHello(line []byte) (Hello, error) {
 	return h, nil
 }
 
+// sayHello says hello and waits for the welcome, for as long as the host keeps
+// the connection: a dead host's is closed.
 func sayHello(ctx context.Context, conn net.Conn, hello Hello) (c *bufferedConn, welcome Welcome, err error) {
 	c = buffered(conn)
-	err = bounded(ctx, conn, func() error {
-		if err := c.writeLine(hello); err != nil {
-			return fmt.Errorf("write hello: %w", err)
-		}
+	if err := bounded(ctx, conn, func() error { return c.writeLine(hello) }); err != nil {
+		return c, welcome, fmt.Errorf("write hello: %w", err)
+	}
+	err = interruptible(ctx, conn, func() error {
 		line, err := c.readLine()
 		if err != nil {
 			return fmt.Errorf("read welcome: %w", err)

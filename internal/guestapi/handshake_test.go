@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -105,4 +106,84 @@ func FuzzParseHello(f *testing.F) {
 			t.Errorf("parsed %+v", h)
 		}
 	})
+}
+
+// A guest waits for its welcome far longer than a handshake takes, and notices
+// that the host is gone.
+func TestGuestWaitsForWelcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, guest := net.Pipe()
+		dialled := make(chan error, 1)
+		go func() {
+			up, err := Dial(t.Context(), guest, hello(), &echoGuest{})
+			if err == nil {
+				defer up.Close()
+			}
+			dialled <- err
+		}()
+		caller, err := Receive(t.Context(), host, secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if caller.Hello().Secret != "" || caller.Hello().Build != "test" {
+			t.Errorf("the caller's hello is %+v", caller.Hello())
+		}
+		select {
+		case err := <-dialled:
+			t.Fatalf("the guest did not wait: %v", err)
+		case <-time.After(time.Hour):
+		}
+		link, err := caller.Admit(t.Context(), Welcome{Epoch: 7}, hostFunc(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := <-dialled; err != nil || link.Welcome().Epoch != 7 || link.Welcome().Version != Version {
+			t.Errorf("dial: %v, welcome %+v", err, link.Welcome())
+		}
+		link.Close()
+	})
+}
+
+func TestGuestLeftWaiting(t *testing.T) {
+	host, guest := net.Pipe()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := Dial(t.Context(), guest, hello(), &echoGuest{}); err == nil {
+			t.Error("dialled a host that went away")
+		}
+	})
+	caller, err := Receive(t.Context(), host, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller.Close()
+	wg.Wait()
+}
+
+// A guest of the version before is spoken to in its own.
+func TestOlderGuest(t *testing.T) {
+	host, guest := net.Pipe()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		link, err := Accept(t.Context(), host, secret, acceptAll, hostFunc(nil))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer link.Close()
+		if link.Welcome().Version != OldestVersion {
+			t.Errorf("the welcome is of version %d", link.Welcome().Version)
+		}
+	})
+	h := hello()
+	h.Version = OldestVersion
+	up, err := Dial(t.Context(), guest, h, &echoGuest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if up.Welcome().Version != OldestVersion {
+		t.Errorf("the guest was welcomed in version %d", up.Welcome().Version)
+	}
+	up.Close()
+	wg.Wait()
 }

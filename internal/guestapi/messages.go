@@ -25,8 +25,12 @@ const (
 
 // Versions of the protocol. A host speaks its own version and the one before,
 // since a sandbox outlives an upgrade of the server.
+//
+//	1  the first
+//	2  a guest waits for its Welcome for as long as the connection stands; the
+//	   Config names the machine
 const (
-	Version       = 1
+	Version       = 2
 	OldestVersion = 1
 )
 
@@ -65,9 +69,12 @@ type Welcome struct {
 
 // Config tells a guest what it is for. The same config again changes nothing.
 type Config struct {
-	Session string            `json:"session"`
-	Agent   Agent             `json:"agent"`
-	Env     map[string]string `json:"env,omitempty"` // for the agent and for execs
+	Session string `json:"session"`
+	// Hostname is what the machine is to be called; a guest of version 1 does
+	// not know it, and none needs it that was started under that name.
+	Hostname string            `json:"hostname,omitempty"`
+	Agent    Agent             `json:"agent"`
+	Env      map[string]string `json:"env,omitempty"` // for the agent and for execs
 }
 
 // Agent says which program to drive and how.

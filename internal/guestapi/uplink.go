@@ -19,7 +19,8 @@ var _ Host = (*Uplink)(nil)
 
 // Dial shakes hands on the guest's side of a fresh connection. A host that
 // refuses is an error that wraps ErrRefused and holds the host's sentence; conn
-// is closed on every error. The whole handshake has HandshakeTimeout.
+// is closed on every error. The Welcome is waited for until ctx is over or the
+// host closes the connection.
 func Dial(ctx context.Context, conn net.Conn, hello Hello, guest Guest) (*Uplink, error) {
 	c, welcome, err := sayHello(ctx, conn, hello)
 	if err != nil {

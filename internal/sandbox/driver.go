@@ -62,6 +62,12 @@ type Machine interface {
 	// place, so a guest that dials again finds it.
 	Control() net.Listener
 
+	// Claim gives a machine that was started for nobody (Spec.Session empty) its
+	// owner: what the guest reads at IdentityMount says so when it returns. The
+	// hostname in force is the guest's to set. Again for the same session is no
+	// error; for another one it is.
+	Claim(ctx context.Context, who Identity) error
+
 	// Secret is what only this machine's guest knows; the guest shows it when
 	// it dials. It is random, 32 bytes, hex.
 	Secret() string
@@ -98,7 +104,9 @@ type Spec struct {
 	// fixed length.
 	ID string
 	// Session is the id of the session the machine belongs to; it is told to
-	// the guest as identity, and written beside the machine for people.
+	// the guest as identity, and written beside the machine for people. Empty for
+	// a machine that is nobody's yet: Machine.Claim gives it an owner, and until
+	// then its guest has the right to set the hostname.
 	Session string
 	// Hostname inside the machine: 1–63 of [a-z0-9-].
 	Hostname string
@@ -106,6 +114,12 @@ type Spec struct {
 	Template string
 	// Size bounds the machine's use of the host.
 	Size Size
+}
+
+// Identity is whose machine a machine is, as its guest is told.
+type Identity struct {
+	Session  string // the session's id
+	Hostname string // 1–63 of [a-z0-9-]
 }
 
 // Size is a class of machine.

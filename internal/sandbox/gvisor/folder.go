@@ -63,23 +63,15 @@ func (f folder) identify(spec sandbox.Spec) (secret string, err error) {
 	if err := os.Mkdir(f.control(), 0o700); err != nil {
 		return "", fmt.Errorf("make control folder: %w", err)
 	}
+	if err := f.name(sandbox.Identity{Session: spec.Session, Hostname: spec.Hostname}); err != nil {
+		return "", err
+	}
+	if err := writeIdentity(filepath.Join(f.run(), "machine-id"), randomHex(16)+"\n", 0o644); err != nil {
+		return "", err
+	}
 	secret = randomHex(32)
-	for _, file := range []struct {
-		path, text string
-		mode       fs.FileMode
-	}{
-		{filepath.Join(f.run(), "session-id"), spec.Session + "\n", 0o644},
-		{filepath.Join(f.run(), "hostname"), spec.Hostname + "\n", 0o644},
-		{filepath.Join(f.run(), "machine-id"), randomHex(16) + "\n", 0o644},
-		{f.secret(), secret, 0o600},
-	} {
-		if err := os.WriteFile(file.path, []byte(file.text), file.mode); err != nil {
-			return "", fmt.Errorf("write identity: %w", err)
-		}
-		// The server's umask must not hide the identity from the agent.
-		if err := os.Chmod(file.path, file.mode); err != nil {
-			return "", fmt.Errorf("write identity: %w", err)
-		}
+	if err := writeIdentity(f.secret(), secret, 0o600); err != nil {
+		return "", err
 	}
 	return secret, os.Chmod(f.run(), 0o755)
 }
@@ -110,6 +102,9 @@ func (f folder) readHandle() (sandbox.Handle, error) {
 func replaceFile(path string, content []byte, mode fs.FileMode) error {
 	temporary := path + ".new"
 	if err := os.WriteFile(temporary, content, mode); err != nil {
+		return err
+	}
+	if err := os.Chmod(temporary, mode); err != nil { // whatever the server's umask is
 		return err
 	}
 	return os.Rename(temporary, path)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
@@ -21,6 +22,18 @@ const guestProgram = sandbox.RuntimeMount + "/paddock-guest"
 var guestCapabilities = []string{
 	"CAP_AUDIT_WRITE", "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_MKNOD",
 	"CAP_NET_BIND_SERVICE", "CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID", "CAP_SYS_CHROOT",
+}
+
+// capabilities are those of the guest. That of a machine which is nobody's yet
+// may set the hostname, which gVisor has nobody do from outside; it gives that up
+// when it is told its name, before anything else runs in the machine.
+func capabilities(spec sandbox.Spec) *specs.LinuxCapabilities {
+	held := guestCapabilities
+	if spec.Session == "" {
+		held = append(slices.Clone(held), "CAP_SYS_ADMIN")
+	}
+	// No inheritable and no ambient ones: who stops being uid 0 has none.
+	return &specs.LinuxCapabilities{Bounding: held, Effective: held, Permitted: held}
 }
 
 // mounts are the machine's mounts, the same for every machine and for ever: a
@@ -67,11 +80,8 @@ func (d *Driver) machineSpec(f folder, spec sandbox.Spec, root, nsPath string) *
 				"HOME=/root",
 			},
 			NoNewPrivileges: true,
-			// No inheritable and no ambient ones: who stops being uid 0 has none.
-			Capabilities: &specs.LinuxCapabilities{
-				Bounding: guestCapabilities, Effective: guestCapabilities, Permitted: guestCapabilities,
-			},
-			Rlimits: rlimits(spec.Size),
+			Capabilities:    capabilities(spec),
+			Rlimits:         rlimits(spec.Size),
 		},
 		Linux: &specs.Linux{
 			Namespaces: []specs.LinuxNamespace{

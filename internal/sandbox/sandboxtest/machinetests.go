@@ -21,17 +21,16 @@ func identity(t *testing.T, h Harness) {
 	if name, _ := g.Run(1000, "self", "hostname"); name != spec.Hostname+"\n" {
 		t.Errorf("hostname %q, want %q", name, spec.Hostname)
 	}
-	read := func(g *Guest) []string {
-		text, _ := g.Run(1000, "self", "read", sandbox.IdentityMount+"/session-id", sandbox.IdentityMount+"/hostname", sandbox.IdentityMount+"/machine-id")
-		return strings.Split(strings.TrimSpace(text), "\n")
-	}
-	have := read(g)
+	have := g.identity()
 	want := []string{fmt.Sprintf("%q", spec.Session+"\n"), fmt.Sprintf("%q", spec.Hostname+"\n")}
 	if len(have) != 3 || have[0] != want[0] || have[1] != want[1] || !regexp.MustCompile(`^"[0-9a-f]{32}\\n"$`).MatchString(have[2]) {
 		t.Errorf("identity %q, want %q and a machine-id", have, want)
 	}
-	if other := read(Accept(t, h.start(t, d, h.spec()))); other[2] == have[2] {
+	if other := Accept(t, h.start(t, d, h.spec())).identity(); other[2] == have[2] {
 		t.Error("two machines have one machine-id")
+	}
+	if output, code := g.Run(0, "self", "rename", "impostor"); code == 0 {
+		t.Errorf("the guest of a machine with an owner may rename it: %q", output)
 	}
 	for _, uid := range []uint32{0, 1000} {
 		for _, folder := range []string{sandbox.IdentityMount, sandbox.RuntimeMount, sandbox.AgentsMount} {

@@ -39,6 +39,8 @@ func Run(t *testing.T, h Harness) {
 		{"Plan changes nothing", planIsPure},
 		{"Start gives a machine whose guest dials and knows the secret", start},
 		{"Start gives the machine its identity", identity},
+		{"Claim gives a machine of nobody its owner", claim},
+		{"a machine of nobody is recovered and claimed", claimRecovered},
 		{"Start keeps the agent small", leastPrivilege},
 		{"Start of a handle that runs is refused", startTwice},
 		{"Start that fails is undone", failedStart},

@@ -189,6 +189,11 @@ func child(what string, args []string) {
 	case "hostname":
 		name, _ := os.Hostname()
 		fmt.Println(name)
+	case "rename":
+		if err := syscall.Sethostname([]byte(args[0])); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
 	case "interfaces":
 		all, _ := net.Interfaces()
 		for _, i := range all {
