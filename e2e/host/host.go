@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // Processes gives the pids whose command line names text, this one excepted.
@@ -61,6 +62,31 @@ func Ticks(pids ...int) int64 {
 		u, _ := strconv.ParseInt(f[11], 10, 64)
 		s, _ := strconv.ParseInt(f[12], 10, 64)
 		sum += u + s
+	}
+	return sum
+}
+
+// Held gives how many bytes of disk are used by the open files, named or not,
+// whose path holds text, of the processes whose command line names process.
+func Held(process, text string) int64 {
+	type file struct{ dev, ino uint64 }
+	held := map[file]int64{}
+	for _, pid := range Processes(process) {
+		fds, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*")
+		for _, fd := range fds {
+			path, err := os.Readlink(fd)
+			if err != nil || !strings.Contains(path, text) {
+				continue
+			}
+			var st syscall.Stat_t
+			if syscall.Stat(fd, &st) == nil {
+				held[file{st.Dev, st.Ino}] = st.Blocks * 512
+			}
+		}
+	}
+	var sum int64
+	for _, bytes := range held {
+		sum += bytes
 	}
 	return sum
 }

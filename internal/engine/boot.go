@@ -119,7 +119,7 @@ func machineSpec(s session.Session, spec environment.Spec) sandbox.Spec {
 	out := sandbox.Spec{ID: id.New[id.Sandbox]().String(), Session: s.ID.String(), Hostname: hostname(s.Name), Template: spec.Template}
 	for _, size := range environment.Sizes {
 		if size.Slug == spec.Size {
-			out.Size = sandbox.Size{Slug: size.Slug, VCPUs: size.VCPUs, MemoryMB: size.MemoryMB, Pids: size.Pids}
+			out.Size = sandbox.Size{Slug: size.Slug, VCPUs: size.VCPUs, MemoryMB: size.MemoryMB, DiskMB: size.DiskMB, Pids: size.Pids}
 		}
 	}
 	return out

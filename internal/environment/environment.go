@@ -42,5 +42,6 @@ type Size struct {
 	Slug     string
 	VCPUs    int
 	MemoryMB int
+	DiskMB   int // MiB of files that may be written
 	Pids     int // processes inside
 }

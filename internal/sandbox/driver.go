@@ -127,6 +127,7 @@ type Size struct {
 	Slug     string // e.g. "small"
 	VCPUs    int    // whole CPUs; 0 = no limit
 	MemoryMB int    // MiB of memory; 0 = no limit
+	DiskMB   int    // MiB of files written inside; 0 = no limit
 	Pids     int    // processes inside; the driver derives the host limit
 }
 

@@ -11,7 +11,7 @@ import (
 
 func (e *edge) listSizes(w http.ResponseWriter, _ request) error {
 	writeJSON(w, http.StatusOK, gen.SizeList{Sizes: list(environment.Sizes, func(s environment.Size) gen.Size {
-		return gen.Size{Slug: s.Slug, VCPUs: s.VCPUs, MemoryMB: s.MemoryMB}
+		return gen.Size{Slug: s.Slug, VCPUs: s.VCPUs, MemoryMB: s.MemoryMB, DiskMB: s.DiskMB}
 	})})
 	return nil
 }

@@ -102,7 +102,10 @@ func boundedArgs(argv []string) []string {
 func boundFlags(resources *specs.LinuxResources, hostCPUs int) []string {
 	var flags []string
 	if m := resources.Memory; m != nil && m.Limit != nil {
-		flags = append(flags, "--total-memory="+strconv.FormatInt(*m.Limit, 10))
+		limit := strconv.FormatInt(*m.Limit, 10)
+		// The second bounds what lies in /dev/shm and /dev: files in memory may
+		// be half of what this flag says.
+		flags = append(flags, "--total-memory="+limit, "--total-host-memory="+limit)
 	}
 	if c := resources.CPU; c != nil && c.Quota != nil && c.Period != nil && *c.Period > 0 {
 		cpus := (*c.Quota + int64(*c.Period) - 1) / int64(*c.Period)

@@ -63,7 +63,7 @@ func TestBoundFlags(t *testing.T) {
 		want []string
 	}{
 		{sandbox.Size{}, 8, nil},
-		{sandbox.Size{VCPUs: 4, MemoryMB: 512}, 8, []string{"--total-memory=536870912", "--cpu-num=4"}},
+		{sandbox.Size{VCPUs: 4, MemoryMB: 512}, 8, []string{"--total-memory=536870912", "--total-host-memory=536870912", "--cpu-num=4"}},
 		{sandbox.Size{VCPUs: 1}, 8, []string{"--cpu-num=2"}},
 		{sandbox.Size{VCPUs: 16}, 8, []string{"--cpu-num=8"}},
 		{sandbox.Size{VCPUs: 1}, 1, []string{"--cpu-num=1"}},

@@ -15,7 +15,7 @@ import (
 // runscConfig is the configuration of one machine. The libraries hand it to the
 // machine's processes as flags. What a snapshot depends on (directfs, the
 // overlay's kind, the network's kind) must stay as it is.
-func runscConfig(f folder, nsPath string) (*config.Config, error) {
+func runscConfig(f folder, nsPath string, p plan) (*config.Config, error) {
 	flags := flag.NewFlagSet("runsc", flag.ContinueOnError)
 	config.RegisterFlags(flags)
 	for _, setting := range [][2]string{
@@ -25,8 +25,8 @@ func runscConfig(f folder, nsPath string) (*config.Config, error) {
 		// The gofer needs no network. Left to itself runsc would keep one empty
 		// namespace for all gofers, mounted in its state root.
 		{"gofer-network-namespace", nsPath},
-		// Everything writable goes to one nameless file here, /tmp included.
-		{"overlay2", "root:dir=" + f.upper()},
+		// Everything writable goes there, /tmp included.
+		{"overlay2", p.overlay(f)},
 		{"directfs", "true"},
 		// The guest dials the host's socket; it may not make sockets on the host.
 		{"host-uds", "open"},

@@ -2,6 +2,7 @@ package gvisor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -118,7 +119,13 @@ func (d *Driver) Plan(spec sandbox.Spec) (sandbox.Handle, error) {
 	if !idForm.MatchString(spec.ID) {
 		return sandbox.Handle{}, fmt.Errorf("sandbox id %q is malformed", spec.ID)
 	}
-	return sandbox.Handle{Version: sandbox.HandleVersion, Driver: Name, ID: spec.ID, Runtime: d.options.RuntimeDigest}, nil
+	state, err := json.Marshal(plan{DiskMB: spec.Size.DiskMB})
+	if err != nil {
+		return sandbox.Handle{}, fmt.Errorf("plan sandbox: %w", err)
+	}
+	return sandbox.Handle{
+		Version: sandbox.HandleVersion, Driver: Name, ID: spec.ID, Runtime: d.options.RuntimeDigest, State: state,
+	}, nil
 }
 
 // check refuses handles that are not ours. A handle of another runtime is: see

@@ -120,7 +120,11 @@ func (s *start) bundle(root, nsPath string) (err error) {
 	if s.secret, err = s.folder.identify(s.spec); err != nil {
 		return err
 	}
-	if s.conf, err = runscConfig(s.folder, nsPath); err != nil {
+	p, err := readPlan(s.handle)
+	if err != nil {
+		return err
+	}
+	if s.conf, err = runscConfig(s.folder, nsPath, p); err != nil {
 		return err
 	}
 	s.oci = s.machineSpec(s.folder, s.spec, root, nsPath)

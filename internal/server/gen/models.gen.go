@@ -541,6 +541,9 @@ type SessionList struct {
 
 // Size One class of machine.
 type Size struct {
+	// DiskMB How much may be written to files
+	DiskMB int `json:"disk_mb"`
+
 	// MemoryMB Memory in MiB.
 	MemoryMB int `json:"memory_mb"`
 
