@@ -36,6 +36,7 @@ type ListOptions struct {
 	Status    string // one of the Session constants
 	Name      string // exact, upper and lower case alike
 	Search    string // a part of the name or of the id
+	Parent    string // id; only forks of this session
 	PageSize  int    // 0: 50; at most 200
 	PageToken string // the NextPageToken of the page before
 }
@@ -45,7 +46,7 @@ func (c *Client) Sessions(ctx context.Context, options ListOptions) (SessionList
 	return do[SessionList](ctx, c, call{
 		method: http.MethodGet, path: []string{"sessions"},
 		query: values("status", options.Status, "name", options.Name, "search", options.Search,
-			"page_size", positive(options.PageSize), "page_token", options.PageToken),
+			"parent_session_id", options.Parent, "page_size", positive(options.PageSize), "page_token", options.PageToken),
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"paddock/client"
 	"paddock/internal/plain"
 )
 
@@ -26,7 +27,9 @@ type app struct {
 	tokenFile   string
 	contextFile string
 	output      format
-	server      string // URL last dialled, for messages
+
+	server  target         // last dialled, for messages
+	dialled *client.Client // likewise
 
 	patience atomic.Int32 // the interrupt that ends the process at once
 }

@@ -53,15 +53,18 @@ What lies in the folder agents of the server's data folder is there at
 				}
 				s.Warnings = warnings
 			}
-			return a.result(s, func(w io.Writer) {
-				fmt.Fprintf(w, "%s  %s  %s\n", s.Name, s.SessionID, stateWord(s))
-			})
+			return a.result(s, func(w io.Writer) { a.sessionLine(w, s) })
 		},
 	}
 	from.register(cmd)
 	cmd.Flags().BoolVar(&options.ResumeOnTopoff, "resume-on-topoff", false, "resume by itself after a pause for zero balance")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return at once; the session boots on")
 	return cmd
+}
+
+// sessionLine is a session in one line.
+func (a *app) sessionLine(w io.Writer, s client.Session) {
+	fmt.Fprintf(w, "%s  %s  %s\n", s.Name, s.SessionID, stateWord(s))
 }
 
 // awaitUp waits while a session is being made. One that fails is an error.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,80 +13,181 @@ import (
 	"paddock/internal/plain"
 )
 
+// patient is how long a command that follows waits for a server that went away.
+const patient = 15 * time.Minute
+
+// eventsFlags choose events.
+type eventsFlags struct {
+	options        client.EventsOptions
+	follow, replay bool
+	since          string
+	newest         int
+}
+
 func newEvents(a *app) *cobra.Command {
-	var options client.EventsOptions
-	var follow, replay bool
+	var f eventsFlags
 	cmd := &cobra.Command{
 		Use:     "events SESSION",
 		Aliases: []string{"logs"},
 		GroupID: groupSessions,
 		Short:   "Print a session's history, or follow it",
 		Long: `Print a session's history: all of it, then end. With --follow: the recent
-history, then what happens; with --follow --replay all of it first. A connection
-that breaks is taken up again where it broke.`,
+history, then what happens; with --follow --replay all of it first. When the
+connection breaks or the server restarts, it goes on where it was: nothing is
+lost and nothing comes twice.`,
 		Example: `  paddock events hello
   paddock events hello --follow
+  paddock events hello --since 10m --limit 50
   paddock events hello --run run_01jdc8v6m3e5psh0wq0t7k0z1n -o json`,
 		Args: exactly("SESSION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("limit") && options.Before == "" {
-				return usagef(cmd, "--limit is the length of a page of --before; for the newest events: paddock events %s | tail -n 20", args[0])
-			}
-			if replay && !follow {
-				return usagef(cmd, "--replay goes with --follow; without it all of the history is printed anyway")
+			since, err := f.check(cmd, a.now())
+			if err != nil {
+				return err
 			}
 			c, err := a.dial(cmd)
 			if err != nil {
 				return err
 			}
-			// A run's stream ends with the run, a page by itself.
-			options.ReplayOnly = (!follow || replay) && options.Run == ""
-			last, more, err := a.printEvents(cmd, c, args[0], options)
-			if err != nil {
-				return err
+			p := &eventPrinter{a: a, since: since}
+			if f.options.Before == "" {
+				p.keep = f.newest
+			} else {
+				f.options.Limit = f.newest
 			}
-			if more {
-				a.note("There are older events: use --before with the first id above.")
-			}
-			if follow && replay && options.Run == "" {
-				_, _, err = a.printEvents(cmd, c, args[0], client.EventsOptions{After: last, Raw: options.Raw})
-			}
-			return err
+			return f.print(cmd, c, args[0], p)
 		},
 	}
-	f := cmd.Flags()
-	f.BoolVarP(&follow, "follow", "f", false, "go on with what happens")
-	f.BoolVar(&replay, "replay", false, "with --follow: all of the history first")
-	f.StringVar(&options.After, "after", "", "start after the event with this `id`")
-	f.StringVar(&options.Before, "before", "", "one page that ends before the event with this `id`")
-	f.IntVar(&options.Limit, "limit", 0, "events in such a page, at most 1000 (default 200)")
-	f.StringVar(&options.Run, "run", "", "only events of this run; ends with it")
-	f.BoolVar(&options.Raw, "raw", false, "with the agent's own frames (in JSON)")
+	flags := cmd.Flags()
+	flags.BoolVarP(&f.follow, "follow", "f", false, "go on with what happens")
+	flags.BoolVar(&f.replay, "replay", false, "with --follow: all of the history first")
+	flags.StringVar(&f.since, "since", "", "only what happened since: a `time` such as 10m (ago) or 2026-11-30T15:04:05Z")
+	flags.IntVar(&f.newest, "limit", 0, "only the newest so many; with --before the length of the page, at most 1000 (default 200)")
+	flags.StringVar(&f.options.After, "after", "", "start after the event with this `id`")
+	flags.StringVar(&f.options.Before, "before", "", "one page that ends before the event with this `id`")
+	flags.StringVar(&f.options.Run, "run", "", "only events of this `run`; ends with it")
+	flags.BoolVar(&f.options.Raw, "raw", false, "with the agent's own frames (in JSON)")
 	cmd.MarkFlagsMutuallyExclusive("before", "follow")
 	cmd.MarkFlagsMutuallyExclusive("before", "after")
 	cmd.MarkFlagsMutuallyExclusive("before", "run")
+	cmd.MarkFlagsMutuallyExclusive("limit", "replay")
+	cmd.MarkFlagsMutuallyExclusive("limit", "run")
 	return cmd
 }
 
-// printEvents prints a stream to its end and gives the id of its last event.
-func (a *app) printEvents(cmd *cobra.Command, c *client.Client, ref string, options client.EventsOptions) (last string, more bool, err error) {
+// check refuses what means nothing and reads --since.
+func (f *eventsFlags) check(cmd *cobra.Command, now time.Time) (since time.Time, err error) {
+	if cmd.Flags().Changed("limit") && f.newest < 1 {
+		return since, usagef(cmd, "--limit is %d, at least 1 is needed", f.newest)
+	}
+	if f.replay && !f.follow {
+		return since, usagef(cmd, "--replay goes with --follow; without it all of the history is printed anyway")
+	}
+	if f.since == "" {
+		return since, nil
+	}
+	if d, err := time.ParseDuration(f.since); err == nil {
+		return now.Add(-d), nil
+	}
+	if since, err = time.Parse(time.RFC3339, f.since); err != nil {
+		return since, usagef(cmd, "--since is %q, want a duration such as 10m or a time such as %s", f.since, now.UTC().Format(time.RFC3339))
+	}
+	return since, nil
+}
+
+// print reads the stored history where it is wanted, then what happens.
+func (f *eventsFlags) print(cmd *cobra.Command, c *client.Client, ref string, p *eventPrinter) error {
+	options := f.options
+	options.OnState = p.state
+	// A run's stream ends with the run, a page by itself.
+	stored := (!f.follow || f.replay || f.since != "" || f.newest > 0) && options.Run == ""
+	options.ReplayOnly = stored
+	if !stored {
+		options.GiveUp = patient
+	}
+	more, err := p.all(cmd, c, ref, options)
+	if err != nil {
+		return err
+	}
+	if more {
+		p.a.note("There are older events: use --before with the first id above.")
+	}
+	if !f.follow || !stored {
+		return nil
+	}
+	_, err = p.all(cmd, c, ref, client.EventsOptions{After: p.last, Raw: options.Raw, OnState: p.state, GiveUp: patient})
+	return err
+}
+
+// eventPrinter prints events, and remembers the last it met.
+type eventPrinter struct {
+	a     *app
+	since time.Time
+	keep  int // while above 0, only the newest so many are kept, until the end
+	kept  []client.Event
+	last  string // id
+	lost  bool   // the connection is
+}
+
+// all prints a stream to its end.
+func (p *eventPrinter) all(cmd *cobra.Command, c *client.Client, ref string, options client.EventsOptions) (more bool, err error) {
 	stream, err := c.Events(cmd.Context(), ref, options)
 	if err != nil {
-		return options.After, false, err
+		return false, err
 	}
 	defer stream.Close()
-	for last = options.After; ; {
+	for {
 		e, err := stream.Next()
 		if errors.Is(err, io.EOF) {
-			return last, stream.HasMore(), nil
+			return stream.HasMore(), p.flush()
+		}
+		if err == nil {
+			err = p.add(e)
 		}
 		if err != nil {
-			return last, false, err
+			return false, err
 		}
-		last = e.EventID
-		if err := a.printEvent(e); err != nil {
-			return last, false, err
+	}
+}
+
+func (p *eventPrinter) add(e client.Event) error {
+	p.last = e.EventID
+	switch {
+	case e.Timestamp.Before(p.since):
+		return nil
+	case p.keep > 0:
+		p.kept = append(p.kept, e)
+		if len(p.kept) > p.keep {
+			p.kept = p.kept[1:]
 		}
+		return nil
+	}
+	return p.a.printEvent(e)
+}
+
+// flush prints what was kept; from then on nothing is.
+func (p *eventPrinter) flush() error {
+	for _, e := range p.kept {
+		if err := p.a.printEvent(e); err != nil {
+			return err
+		}
+	}
+	p.keep, p.kept = 0, nil
+	return nil
+}
+
+// state tells of a connection that broke.
+func (p *eventPrinter) state(s client.StreamState) {
+	switch {
+	case s.State == "reconnecting" && !p.lost:
+		p.a.note("The connection to %s broke; trying again.", p.a.server.URL)
+		p.lost = true
+	case s.State == "live" && p.lost:
+		p.a.note("Connected again; nothing was lost.")
+		p.lost = false
+	}
+	if s.Truncated {
+		p.a.note("The server does not know event %s; this is the history from its beginning.", first(s.Cursor, "that"))
 	}
 }
 
@@ -94,6 +196,6 @@ func (a *app) printEvent(e client.Event) error {
 		return a.line(e)
 	}
 	line := fmt.Sprintf("%5d  %s  %-26s  %s", e.Seq, e.Timestamp.Local().Format("15:04:05"), e.Type, gist(e))
-	_, err := fmt.Fprintln(plain.Writer(a.out), strings.TrimRight(line, " "))
+	_, err := fmt.Fprintln(plain.Writer(a.out), plain.Line(strings.TrimRight(line, " ")))
 	return err
 }

@@ -31,7 +31,7 @@ PADDOCK_URL, else what 'paddock serve' wrote on this machine; likewise the token
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef(cmd, "there is no command %q%s", args[0], meant(cmd.SuggestionsFor(args[0])))
+				return noCommand(cmd, args[0])
 			}
 			return nil
 		},
@@ -46,8 +46,7 @@ PADDOCK_URL, else what 'paddock serve' wrote on this machine; likewise the token
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.SuggestionsMinimumDistance = 2
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usagef(cmd, "%v", err) })
+	root.SetFlagErrorFunc(wrongFlag)
 
 	a.output = textFormat
 	f := root.PersistentFlags()
@@ -64,18 +63,12 @@ PADDOCK_URL, else what 'paddock serve' wrote on this machine; likewise the token
 	root.AddCommand(
 		newServe(a), newDemo(a), newVersion(a),
 		newCreate(a), newLaunch(a), newList(a), newShow(a), newPause(a), newResume(a), newRemove(a), newEvents(a),
+		newWait(a),
 		newPrompt(a), newRun(a), newCancel(a), newApprove(a),
 		newExec(a), newFiles(a),
 		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodes})
 	a.completeSessions(root)
 	return root
-}
-
-func meant(words []string) string {
-	if len(words) == 0 {
-		return ""
-	}
-	return "; did you mean '" + words[0] + "'?"
 }
 
 // group makes a command that only holds others; its examples are theirs.
@@ -88,7 +81,7 @@ func group(use, groupID, short string, commands ...*cobra.Command) *cobra.Comman
 		Use: use, GroupID: groupID, Short: short, Example: strings.Join(examples, "\n"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef(cmd, "%s has no command %q", cmd.CommandPath(), args[0])
+				return noCommand(cmd, args[0])
 			}
 			return cmd.Help()
 		},

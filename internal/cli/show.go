@@ -33,20 +33,29 @@ func newShow(a *app) *cobra.Command {
 }
 
 func (a *app) sessionPage(w io.Writer, s client.Session) {
-	run, memory := "", s.Memory
+	run, memory := runColumn(s), s.Memory
 	if s.Run != nil {
-		run = s.Run.RunID + " (" + runWord(s.Run.State) + ")"
+		run = s.Run.RunID + " (" + run + ")"
 	}
 	if memory == "kept" {
 		memory = ""
 	}
 	fields(w,
 		[2]string{"name", s.Name}, [2]string{"id", s.SessionID}, [2]string{"agent", s.Adapter},
-		[2]string{"state", stateWord(s)}, [2]string{"run", run}, [2]string{"memory", memory},
-		[2]string{"sandbox", s.SandboxID}, [2]string{"environment", s.ConfigID},
+		[2]string{"state", stateWord(s)}, [2]string{"run", run}, [2]string{"idle", idle(a.now(), s)}, [2]string{"memory", memory},
+		[2]string{"isolation", s.Isolation}, [2]string{"limits", limits(s)},
+		[2]string{"sandbox", s.SandboxID}, [2]string{"environment", s.ConfigID}, [2]string{"forked from", s.ParentSessionID},
 		[2]string{"created", ago(a.now(), s.CreatedAt)}, [2]string{"last event", ago(a.now(), s.LastEventAt)})
 	fmt.Fprintf(w, "\n%s\n", situation(s))
 	for _, command := range next(s) {
 		fmt.Fprintln(w, "  "+command)
 	}
+}
+
+// limits says what holds the machine to its size.
+func limits(s client.Session) string {
+	if s.Limits == "none" {
+		return "of CPU and memory are not in force: this host lets the server make no cgroups"
+	}
+	return s.Limits
 }

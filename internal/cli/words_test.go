@@ -2,39 +2,12 @@ package cli
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"paddock/client"
 )
-
-// Every state of the wire has a sentence and a next command.
-func TestEverySituationHasWords(t *testing.T) {
-	sessions := []client.Session{
-		{Status: client.SessionProvisioning}, {Status: client.SessionUpdating}, {Status: client.SessionDestroying},
-		{Status: client.SessionDestroyed}, {Status: client.SessionFailed, Message: "x"},
-		{Status: client.SessionPaused, PauseReason: "manual"}, {Status: client.SessionPaused, PauseReason: "idle"},
-		{Status: client.SessionPaused, PauseReason: "zero_balance"},
-		{Status: client.SessionReady, AcceptsInput: true}, {Status: client.SessionReady}, {Status: client.SessionReady, Terminal: "y"},
-		{Status: client.SessionReady, Run: &client.ActiveRun{State: client.RunRunning}},
-		{Status: client.SessionReady, Run: &client.ActiveRun{State: client.RunRunning}, PausePending: true},
-		{Status: client.SessionReady, Run: &client.ActiveRun{State: client.RunAwaiting}},
-	}
-	var said []string
-	for _, s := range sessions {
-		s.Name = "hello"
-		text := situation(s)
-		if slices.Contains(said, text) || !strings.HasSuffix(text, ".") {
-			t.Errorf("%+v: %q is said twice or is no sentence", s, text)
-		}
-		said = append(said, text)
-		if len(next(s)) == 0 {
-			t.Errorf("%+v: nothing to do next", s)
-		}
-	}
-}
 
 func TestAgo(t *testing.T) {
 	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)

@@ -23,15 +23,15 @@ func TestPublishedContextIsFound(t *testing.T) {
 	for name, root := range map[string]bool{"root": true, "person": false} {
 		t.Run(name, func(t *testing.T) {
 			p := places(t, root)
-			if c, err := p.Find(); err != nil || c != (Context{URL: DefaultURL}) {
+			if c, from, err := p.Find(); err != nil || c != (Context{URL: DefaultURL}) || from != "the default" {
 				t.Fatalf("before any server: %+v, %v", c, err)
 			}
 			file, err := p.Publish(p.DataDir, sample)
 			if err != nil || file != "" {
 				t.Fatalf("publish: %q, %v", file, err)
 			}
-			if c, err := p.Find(); err != nil || c != sample {
-				t.Fatalf("found %+v, %v", c, err)
+			if c, from, err := p.Find(); err != nil || c != sample || (from != p.System && from != p.Person) {
+				t.Fatalf("found %+v in %s, %v", c, from, err)
 			}
 		})
 	}

@@ -80,25 +80,37 @@ func (p Places) writeSystem(c Context) error {
 }
 
 // Find gives the context that lies where the command line looks by itself: the
-// person's file, else the machine's. When there is none the URL is DefaultURL
-// and the token empty. A token that exists but may not be read is an error.
-func (p Places) Find() (Context, error) {
+// person's file, else the machine's, and which of them it is. When there is
+// none the URL is DefaultURL, the token empty and the place "the default". A
+// token that exists but may not be read is an error.
+func (p Places) Find() (found Context, from string, err error) {
 	if p.Person != "" {
 		c, err := Read(p.Person)
 		if !errors.Is(err, fs.ErrNotExist) {
-			return c, err
+			return c, p.Person, err
 		}
 	}
-	url, err := readLine(filepath.Join(p.System, "url"))
-	if err != nil {
-		return Context{}, fmt.Errorf("read client context: %w", err)
+	from = p.System
+	if found.URL, err = readLine(filepath.Join(p.System, "url")); err != nil {
+		return Context{}, from, fmt.Errorf("read client context: %w", err)
 	}
-	if url == "" {
-		url = DefaultURL
+	if found.Token, err = readLine(filepath.Join(p.System, "token")); err != nil {
+		return Context{}, from, fmt.Errorf("read client context: %w", err)
 	}
-	token, err := readLine(filepath.Join(p.System, "token"))
-	if err != nil {
-		return Context{}, fmt.Errorf("read client context: %w", err)
+	if found == (Context{}) {
+		from = "the default"
 	}
-	return Context{URL: url, Token: token}, nil
+	if found.URL == "" {
+		found.URL = DefaultURL
+	}
+	return found, from, nil
+}
+
+// Forget removes the person's own context; again is no error.
+func (p Places) Forget() error {
+	err := os.Remove(p.Person)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
