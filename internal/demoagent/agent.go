@@ -7,8 +7,11 @@
 //	read PATH        says what is in PATH
 //	think TEXT       thinks TEXT
 //	slow N           says 1 to N, one number each 200 ms
+//	stubborn N       does the same, and does not heed a cancel
 //	ask QUESTION     asks the person and says the answer
 //	fail TEXT        ends the turn with the error TEXT
+//	model-error TEXT, model-timeout TEXT
+//	                 end the turn as an agent does whose model failed it
 //	crash            exits with code 3
 //
 // Anything else is answered with "turn K: …", K counting the turns of the
@@ -214,7 +217,7 @@ func (a *agent) play(ctx context.Context, s *session, input string) (any, error)
 		err = e
 	}
 	stop := "end_turn"
-	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
+	if !v.stubborn && ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		stop, err = "cancelled", nil
 	}
 	if err != nil {

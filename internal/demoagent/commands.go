@@ -23,12 +23,15 @@ type voice struct {
 	ctx     context.Context // of the turn: its end is a cancel
 	session *session
 	said    strings.Builder
+
+	stubborn bool // a cancel changes nothing
 }
 
 // commands are the words that a prompt may begin with; the argument is the rest.
 var commands = map[string]func(*voice, string) error{
 	"run": (*voice).run, "write": (*voice).write, "read": (*voice).read, "think": (*voice).think,
-	"slow": (*voice).slow, "ask": (*voice).ask, "fail": (*voice).fail, "crash": (*voice).crash,
+	"slow": (*voice).slow, "stubborn": (*voice).refuseToStop, "ask": (*voice).ask, "crash": (*voice).crash,
+	"fail": failAs("demo"), "model-error": failAs("authentication"), "model-timeout": failAs("timeout"),
 }
 
 func (v *voice) obey(input string) error {
@@ -164,6 +167,11 @@ func (v *voice) slow(argument string) error {
 	}
 }
 
+func (v *voice) refuseToStop(argument string) error {
+	v.stubborn, v.ctx = true, v.agent.ctx
+	return v.slow(argument)
+}
+
 func (v *voice) ask(question string) error {
 	v.agent.mu.Lock()
 	forms := v.agent.forms
@@ -191,11 +199,14 @@ func (v *voice) ask(question string) error {
 	}
 }
 
-func (v *voice) fail(message string) error {
-	if message == "" {
-		message = "failed as asked"
+// failAs ends the turn with an error of a kind.
+func failAs(kind string) func(*voice, string) error {
+	return func(_ *voice, message string) error {
+		if message == "" {
+			message = "failed as asked"
+		}
+		return &rpcError{Code: -32603, Message: message, Data: object{"errorKind": kind}}
 	}
-	return &rpcError{Code: -32603, Message: message, Data: object{"errorKind": "demo"}}
 }
 
 func (v *voice) crash(string) error {

@@ -134,6 +134,11 @@ func TestSmallThings(t *testing.T) {
 			t.Errorf("%q: %q %s", prompt, said, result)
 		}
 	}
+	for prompt, kind := range map[string]string{"fail x": "demo", "model-error x": "authentication", "model-timeout x": "timeout"} {
+		if result, _ := c.prompt(s, prompt); !strings.Contains(result, `"errorKind":"`+kind+`"`) || !strings.Contains(result, `"message":"x"`) {
+			t.Errorf("%q: %s", prompt, result)
+		}
+	}
 	c.prompt(s, "crash")
 	if code := <-c.exit; code != 3 {
 		t.Errorf("exit %d", code)

@@ -135,10 +135,7 @@ func (e *Engine) recover(ctx context.Context, a *actor, s session.Session, row s
 	}
 	m := e.hold(s, box, guestConfig(s, env.Spec), row.CreatedAt)
 	a.attach(m)
-	// Its run has a limit also when its guest never calls again.
-	if r, err := activeRun(ctx, e.store, s.ID); err == nil && r != nil && r.State == session.RunRunning {
-		m.runUntil(r.Deadline)
-	}
+	e.takeUpRun(ctx, m)
 	e.log.Info("session adopted", "session_id", s.ID, "state", s.State)
 	return nil
 }

@@ -107,7 +107,10 @@ const (
 	actorSystem = "paddock"
 )
 
-// cancelledBy is the message of a run that a person cancelled.
+// cancelledBy ends a run that a person cancelled.
 func cancelledBy(who string) event.Failed {
+	if who == "" {
+		who = "somebody inside its sandbox" // no cancel of ours is known
+	}
 	return event.Failed{Code: event.Internal, Name: event.Internal.Name(), Message: "cancelled by " + who, Cancelled: true}
 }

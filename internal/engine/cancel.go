@@ -11,17 +11,20 @@ import (
 	"paddock/internal/session"
 )
 
-// cancelDeadline is when we end a cancelled run ourselves, if the guest has not
-// reported its end: it promises 10 s.
-const cancelDeadline = 12 * time.Second
+// cancelDeadline is when we end a cancelled run ourselves, counted from the
+// cancel, if its guest has not reported the end: the end is promised within
+// 10 s, and a guest that answers takes 8 s at the most.
+const cancelDeadline = 9500 * time.Millisecond
 
-// noTurnGrace is the same when the guest has no such turn: either its end is on
-// the way to us, or it will never begin.
-const noTurnGrace = time.Second
+// cancelLeast is what a guest has at least, also when the server was away.
+const cancelLeast = 3 * time.Second
 
 // Cancel ends a run: a queued one is taken out of the line, the active one's
-// turn is ended in the sandbox. It returns once that is under way; the end is an
-// event. Without a run it means the active one.
+// turn is ended in the sandbox. That somebody cancelled it is stored, so it is
+// carried out whatever happens to the connection or the server. It returns once
+// it is known what the cancel met; the end is an event. Acked means that the run
+// ends, or has ended, as cancelled; no_turn that it had ended otherwise. Without
+// a run it means the active one.
 func (e *Engine) Cancel(ctx context.Context, team id.Team, ref, run, actor string) (CancelResult, error) {
 	s, err := e.find(ctx, team, ref)
 	if err != nil {
@@ -36,14 +39,26 @@ func (e *Engine) Cancel(ctx context.Context, team id.Team, ref, run, actor strin
 		return result, notWhilePaused(s)
 	}
 	result.Run = target.ID
-	if target.State == session.RunQueued {
-		result.Outcome, err = e.cancelQueued(ctx, s.ID, target.ID, actor)
-		if err != nil || result.Outcome == guestapi.CancelAcked {
-			return result, err
-		}
+	r, queued, err := e.noteCancel(ctx, s.ID, target.ID, actor)
+	switch {
+	case err != nil:
+		return result, err
+	case queued:
+		result.Outcome = guestapi.CancelAcked
+		return result, nil
+	case r.State.Ended():
+		return result, nil
 	}
-	result.Outcome, err = e.cancelActive(ctx, s.ID, target.ID, actor)
-	return result, err
+	met := make(chan guestapi.CancelOutcome, 1)
+	e.spawn(func(ctx context.Context) { e.carryOutCancel(ctx, r, met) })
+	select {
+	case result.Outcome = <-met:
+		return result, nil
+	case <-ctx.Done():
+		return result, context.Cause(ctx)
+	case <-e.ctx.Done():
+		return result, errStopping
+	}
 }
 
 func notWhilePaused(s session.Session) error {
@@ -65,120 +80,115 @@ func (e *Engine) cancelTarget(ctx context.Context, s session.Session, run string
 	return &r, nil
 }
 
-// cancelQueued takes a run out of the line; no_turn when it had started.
-func (e *Engine) cancelQueued(ctx context.Context, sid id.Session, run id.Run, actor string) (guestapi.CancelOutcome, error) {
-	outcome := guestapi.CancelNoTurn
-	err := e.change(ctx, sid, func(c *change) error {
-		r, err := c.tx.Run(ctx, sid, run)
-		if err != nil {
+// noteCancel takes a queued run out of the line, and stores of an active one
+// that it is to end and who wants it: the first who asked.
+func (e *Engine) noteCancel(ctx context.Context, sid id.Session, run id.Run, actor string) (r session.Run, queued bool, err error) {
+	err = e.change(ctx, sid, func(c *change) error {
+		if r, err = c.tx.Run(ctx, sid, run); err != nil {
 			return err
 		}
-		if r.State != session.RunQueued {
+		switch {
+		case r.State == session.RunQueued:
+			queued = true
+			return e.endRun(c, &r, session.RunCancel, cancelledBy(actor))
+		case r.State.Ended(), !r.CancelAt.IsZero():
 			return errNoChange
 		}
-		outcome = guestapi.CancelAcked
-		return e.endRun(c, &r, session.RunCancel, cancelledBy(actor))
+		r.CancelAt, r.CancelledBy = c.now, actor
+		return c.tx.SaveRun(r)
 	})
-	return outcome, err
+	return r, queued, err
 }
 
-// cancelActive asks the guest to end the turn, and sees to it that the run ends.
-func (e *Engine) cancelActive(ctx context.Context, sid id.Session, run id.Run, actor string) (guestapi.CancelOutcome, error) {
-	m := e.machineOf(sid)
+// carryOutCancel ends an active run whose cancel is stored: by its guest, and by
+// ourselves when that does not answer or has no such turn. What was met goes to
+// met as soon as it is known.
+func (e *Engine) carryOutCancel(ctx context.Context, r session.Run, met chan<- guestapi.CancelOutcome) {
+	limit, stop := context.WithTimeout(ctx, max(r.CancelAt.Add(cancelDeadline).Sub(e.now()), cancelLeast))
+	defer stop()
+	outcome := e.cancelTurn(limit, r)
+	if outcome == guestapi.CancelAcked {
+		met <- outcome
+	}
+	if outcome != guestapi.CancelNoTurn && e.ends(limit, r) {
+		if outcome != guestapi.CancelAcked {
+			met <- guestapi.CancelNoTurn
+		}
+		return
+	}
+	if ctx.Err() != nil {
+		return // the next server goes on
+	}
+	ended := e.endCancelled(r)
+	switch {
+	case outcome == guestapi.CancelAcked:
+	case ended:
+		met <- guestapi.CancelAcked
+	default:
+		met <- guestapi.CancelNoTurn
+	}
+	if outcome != guestapi.CancelNoTurn {
+		e.cancelTurn(ctx, r) // should its guest come back: its turn goes on there
+	}
+}
+
+// cancelTurn tells the guest that a run is cancelled. Empty: nobody was reached.
+func (e *Engine) cancelTurn(ctx context.Context, r session.Run) guestapi.CancelOutcome {
+	m := e.machineOf(r.Session)
 	if m == nil {
-		return guestapi.CancelNoTurn, nil
+		return guestapi.CancelNoTurn // nothing plays it
 	}
-	m.noteCancel(run, actor)
-	outcome, err := ask(ctx, m, func(g guestapi.Guest) (guestapi.CancelOutcome, error) { return g.Cancel(ctx, run) })
+	outcome, err := ask(ctx, m, func(g guestapi.Guest) (guestapi.CancelOutcome, error) { return g.Cancel(ctx, r.ID) })
 	if err != nil {
-		m.forgetCancel(run)
-		if r, read := e.store.Run(ctx, sid, run); read == nil && r.State.Ended() {
-			return guestapi.CancelNoTurn, nil // ended with its machine
-		}
-		return outcome, err
+		return ""
 	}
-	grace := cancelDeadline
-	if outcome == guestapi.CancelNoTurn {
-		grace = noTurnGrace
-	}
-	e.spawn(func(ctx context.Context) {
-		defer m.forgetCancel(run)
-		if m.ends(ctx, run, grace) {
-			return
-		}
-		e.endCancelled(sid, run, actor)
-	})
-	return guestapi.CancelAcked, nil
+	return outcome
 }
 
-// ends waits until the run has ended, at most for grace.
-func (m *machine) ends(ctx context.Context, run id.Run, grace time.Duration) bool {
-	e := m.engine
-	e.hub.open(m.session)
-	defer e.hub.close(m.session)
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
+// ends waits until the run has ended; false when ctx is over before.
+func (e *Engine) ends(ctx context.Context, r session.Run) bool {
+	e.hub.open(r.Session)
+	defer e.hub.close(r.Session)
 	for {
-		_, _, changed := e.hub.state(m.session)
-		r, err := e.store.Run(ctx, m.session, run)
-		if err != nil || r.State.Ended() {
+		_, _, changed := e.hub.state(r.Session)
+		now, err := e.store.Run(ctx, r.Session, r.ID)
+		if err == nil && now.State.Ended() {
 			return true
 		}
 		select {
 		case <-changed:
-		case <-timer.C:
-			return false
 		case <-ctx.Done():
-			return true
+			return false
 		}
 	}
 }
 
-func (e *Engine) endCancelled(sid id.Session, run id.Run, actor string) {
-	err := e.change(e.ctx, sid, func(c *change) error {
-		r, err := c.tx.Run(c.ctx, sid, run)
+// endCancelled ends a cancelled run that nobody else ends, and says whether it
+// had not ended before.
+func (e *Engine) endCancelled(r session.Run) (ended bool) {
+	err := e.change(e.ctx, r.Session, func(c *change) error {
+		fresh, err := c.tx.Run(c.ctx, r.Session, r.ID)
 		if err != nil {
 			return err
 		}
-		if r.State.Ended() {
+		if fresh.State.Ended() {
 			return errNoChange
 		}
-		return e.endRun(c, &r, session.RunCancel, cancelledBy(actor))
+		ended = true
+		return e.endRun(c, &fresh, session.RunCancel, cancelledBy(fresh.CancelledBy))
 	})
 	if err != nil && e.ctx.Err() == nil {
-		e.log.Error("end cancelled run", "session_id", sid, "run_id", run, "error", err)
+		e.log.Error("end cancelled run", "session_id", r.Session, "run_id", r.ID, "error", err)
 	}
-}
-
-// noteCancel remembers who cancelled a run, for the event that ends it.
-func (m *machine) noteCancel(run id.Run, actor string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.cancels[run] = actor
-}
-
-func (m *machine) forgetCancel(run id.Run) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.cancels, run)
-}
-
-// cancelActor says who cancelled a run; after a restart that is not known.
-func (m *machine) cancelActor(run id.Run) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if who, ok := m.cancels[run]; ok {
-		return who
-	}
-	return "a person"
+	return ended && err == nil
 }
 
 // overdue fails a run that is past its limit and ends its turn.
 func (e *Engine) overdue(m *machine) {
 	e.spawn(func(ctx context.Context) {
 		r, err := activeRun(ctx, e.store, m.session)
-		if err != nil || r == nil || r.State != session.RunRunning || r.Deadline.After(e.now()) {
-			return
+		if err != nil || r == nil || r.State != session.RunRunning || r.Deadline.After(e.now()) || !r.CancelAt.IsZero() {
+			return // or somebody cancelled it, and it is ending
 		}
 		limit := r.Deadline.Sub(r.StartedAt).Round(time.Second)
 		e.failRun(m.session, r.ID, event.Failed{Code: event.BudgetExceeded, Message: "the run took longer than max_run_time allows (" + limit.String() + ")", Terminal: true})

@@ -46,14 +46,13 @@ type machine struct {
 	stored  time.Time     // last activity as the store knows it
 	idleAsk time.Time     // when it was last asked to pause for being idle
 	runEnds time.Time     // deadline of the running run; zero when none runs
-	cancels map[id.Run]string
 }
 
 // hold takes a started machine and begins to accept its guest.
 func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Config, started time.Time) *machine {
 	m := &machine{
 		engine: e, session: s.ID, box: box, config: config, started: started,
-		gone: make(chan struct{}), up: make(chan struct{}), linked: make(chan struct{}), cancels: map[id.Run]string{},
+		gone: make(chan struct{}), up: make(chan struct{}), linked: make(chan struct{}),
 	}
 	m.active, m.stored = lastActivity(s, e.now())
 	if s.State == session.Paused {
@@ -148,8 +147,8 @@ func (m *machine) serve(conn net.Conn) {
 	}
 }
 
-// greet answers a guest that knows the secret: its epoch, and how much of it is
-// stored. A second guest beside a live one is refused.
+// greet answers a guest that knows the secret: its epoch, how much of it is
+// stored, and the active run. A second guest beside a live one is refused.
 func (m *machine) greet(ctx context.Context, _ guestapi.Hello) guestapi.Welcome {
 	refuse := func(why string) guestapi.Welcome { return guestapi.Welcome{Version: guestapi.Version, Error: why} }
 	m.mu.Lock()
@@ -162,7 +161,15 @@ func (m *machine) greet(ctx context.Context, _ guestapi.Hello) guestapi.Welcome 
 	if err != nil {
 		return refuse("this sandbox is not known any more")
 	}
-	return guestapi.Welcome{Version: guestapi.Version, Epoch: row.Epoch, Ack: row.Ack}
+	r, err := activeRun(ctx, m.engine.store, m.session)
+	if err != nil {
+		return refuse("the store does not answer")
+	}
+	active := ""
+	if r != nil {
+		active = r.ID.String()
+	}
+	return guestapi.Welcome{Version: guestapi.Version, Epoch: row.Epoch, Ack: row.Ack, Active: &active}
 }
 
 func (m *machine) brief(ctx context.Context, link *guestapi.Link) error {

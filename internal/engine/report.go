@@ -78,7 +78,7 @@ func (m reporter) take(c *change, r guestapi.Report) error {
 		if err := json.Unmarshal(r.Data, &end); err != nil {
 			end = guestapi.End{Outcome: guestapi.EndFailed, Code: event.Internal, Message: "the end of the turn cannot be read"}
 		}
-		return m.engine.turnEnded(c, m.machine, run, end)
+		return m.engine.turnEnded(c, run, end)
 	default:
 		m.drop(r, "unknown type")
 		return nil
@@ -144,7 +144,7 @@ func plus(sum, n int64) int64 {
 
 // turnEnded ends the active run as the guest reports it. Totals at the end are
 // better than what was added up on the way.
-func (e *Engine) turnEnded(c *change, m *machine, run *session.Run, end guestapi.End) error {
+func (e *Engine) turnEnded(c *change, run *session.Run, end guestapi.End) error {
 	if end.TokensIn > 0 || end.TokensOut > 0 {
 		run.TokensIn, run.TokensOut = end.TokensIn, end.TokensOut
 	}
@@ -156,7 +156,7 @@ func (e *Engine) turnEnded(c *change, m *machine, run *session.Run, end guestapi
 	case guestapi.EndCompleted:
 		return e.completeRun(c, run, end)
 	case guestapi.EndCancelled:
-		return e.endRun(c, run, session.RunCancel, cancelledBy(m.cancelActor(run.ID)))
+		return e.endRun(c, run, session.RunCancel, cancelledBy(run.CancelledBy))
 	default:
 		if end.Code < event.ModelError || end.Code > event.Internal {
 			end.Code = event.Internal

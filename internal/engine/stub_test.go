@@ -224,7 +224,9 @@ type stubGuest struct {
 	onExec   func(ctx context.Context) (guestapi.ExecProgress, error)        // answers StartExec and PollExec
 	onRead   func(ctx context.Context) (guestapi.File, io.ReadCloser, error) // answers ReadFile
 	onDrain  func(ctx context.Context) error                                 // answers Drain
+	away     bool                                                            // it does not dial
 	seen     map[id.Run]bool
+	ended    map[id.Run]bool
 	up       *guestapi.Uplink
 	epoch    int64
 	n        int64
@@ -232,7 +234,7 @@ type stubGuest struct {
 
 func newStubGuest(m *stubMachine) *stubGuest {
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &stubGuest{machine: m, cancel: cancel, seen: map[id.Run]bool{},
+	g := &stubGuest{machine: m, cancel: cancel, seen: map[id.Run]bool{}, ended: map[id.Run]bool{},
 		prompts: make(chan id.Run, 100), answers: make(chan guestapi.Answer, 100), cancels: make(chan id.Run, 100)}
 	g.wg.Go(func() { g.keepDialling(ctx) })
 	return g
@@ -244,7 +246,7 @@ func (g *stubGuest) keepDialling(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		if conn, err := net.Dial("unix", g.machine.socket); err == nil {
+		if conn, err := net.Dial("unix", g.machine.socket); err == nil && !g.isAway() {
 			g.mu.Lock()
 			hello := guestapi.Hello{Version: guestapi.Version, Oldest: guestapi.OldestVersion, Secret: g.machine.Secret(), Epoch: g.epoch}
 			g.mu.Unlock()
@@ -258,11 +260,30 @@ func (g *stubGuest) keepDialling(ctx context.Context) {
 					_ = up.Close()
 				}
 			}
+		} else if err == nil {
+			_ = conn.Close()
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 		}
+	}
+}
+
+func (g *stubGuest) isAway() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.away
+}
+
+// stayAway takes the connection down and lets none come, or lets it come again.
+func (g *stubGuest) stayAway(away bool) {
+	g.mu.Lock()
+	up := g.up
+	g.away = away
+	g.mu.Unlock()
+	if away && up != nil {
+		_ = up.Close()
 	}
 }
 
@@ -298,6 +319,9 @@ func (g *stubGuest) say(t *testing.T, run id.Run, text string) {
 
 func (g *stubGuest) endTurn(t *testing.T, run id.Run, end guestapi.End) {
 	t.Helper()
+	g.mu.Lock()
+	g.ended[run] = true
+	g.mu.Unlock()
 	g.report(t, run, guestapi.ReportEnd, "", end)
 }
 
@@ -324,7 +348,11 @@ func (g *stubGuest) Cancel(_ context.Context, run id.Run) (guestapi.CancelOutcom
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.cancels <- run
-	if !g.seen[run] {
+	switch {
+	case g.ended[run]:
+		return guestapi.CancelEnded, nil
+	case !g.seen[run]:
+		g.seen[run] = true // its prompt starts nothing
 		return guestapi.CancelNoTurn, nil
 	}
 	return guestapi.CancelAcked, nil

@@ -28,6 +28,9 @@ func (e *Engine) givePrompt(ctx context.Context, m *machine, r session.Run) {
 		if err != nil {
 			return // given again when the guest is back
 		}
+		if fresh, err := e.store.Run(ctx, r.Session, r.ID); err != nil || !fresh.State.Active() || !fresh.CancelAt.IsZero() {
+			return // it came to its end while the guest was away or busy
+		}
 		err = g.Prompt(ctx, r.ID, guestapi.Prompt{Text: r.Text, SourceRaw: r.SourceRaw})
 		var refused *fault.Error
 		if err == nil || !errors.As(err, &refused) {
@@ -64,6 +67,21 @@ func (e *Engine) resumeTurn(ctx context.Context, m *machine) {
 		e.repeatAnswers(ctx, m, r.ID)
 	}
 	e.boundary(m.session)
+}
+
+// takeUpRun goes on with the active run of a session whose machine was just
+// adopted: its limits hold also when its guest never calls again.
+func (e *Engine) takeUpRun(ctx context.Context, m *machine) {
+	r, err := activeRun(ctx, e.store, m.session)
+	if err != nil || r == nil {
+		return // an error shows when the guest is back
+	}
+	if r.State == session.RunRunning {
+		m.runUntil(r.Deadline)
+	}
+	if !r.CancelAt.IsZero() {
+		e.spawn(func(ctx context.Context) { e.carryOutCancel(ctx, *r, make(chan guestapi.CancelOutcome, 1)) })
+	}
 }
 
 // boundary does what is due when a session may have come to a boundary: a

@@ -52,6 +52,11 @@ func (d *Daemon) session(ctx context.Context) error {
 	}
 	defer up.Close()
 	d.journal.Attach(up.Welcome())
+	if active := up.Welcome().Active; active != nil {
+		if adapter, err := d.agent(); err == nil { // without an agent there is no turn
+			d.turns.keep(adapter, *active)
+		}
+	}
 	d.options.Log.Debug("connected", "epoch", up.Welcome().Epoch, "ack", up.Welcome().Ack)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -77,7 +77,8 @@ type machine struct {
 	last     int64
 	hostname string // that the daemon gave the machine
 	reports  []guestapi.Report
-	refusals int // batches to refuse before they are stored
+	refusals int     // batches to refuse before they are stored
+	active   *string // told in the welcome
 }
 
 const secret = "the secret of the machine"
@@ -141,7 +142,7 @@ func (m *machine) accept() {
 func (m *machine) greet(guestapi.Hello) guestapi.Welcome {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return guestapi.Welcome{Epoch: m.epoch, Ack: m.last}
+	return guestapi.Welcome{Epoch: m.epoch, Ack: m.last, Active: m.active}
 }
 
 // Report implements guestapi.Host.

@@ -15,9 +15,9 @@ import (
 // How a cancelled turn is ended, harder with each step; together they stay
 // below the 10 s in which the end is promised.
 const (
-	cancelGrace = 5 * time.Second         // the agent ends the turn by itself
-	treeGrace   = 1500 * time.Millisecond // the turn's processes are gone
-	killGrace   = time.Second             // the agent notices that they are
+	cancelGrace = 4 * time.Second // the agent ends the turn by itself
+	treeGrace   = time.Second     // the turn's processes are gone
+	killGrace   = time.Second     // the agent notices that they are
 )
 
 // maxKnownRuns is how many runs are remembered, so that a repeated prompt
@@ -29,7 +29,7 @@ type turns struct {
 	daemon *Daemon
 
 	mu     sync.Mutex
-	known  map[id.Run]bool
+	known  map[id.Run]bool // false: it was cancelled before its prompt came
 	order  []id.Run
 	active *turn
 }
@@ -41,7 +41,7 @@ type turn struct {
 
 	mu        sync.Mutex
 	cancelled bool
-	killed    bool // processes of it were killed because it did not end by itself
+	over      bool // the adapter has returned: a cancel comes too late
 	began     bool
 	before    []proc.Task // the agent's tree when the turn began
 }
@@ -49,13 +49,13 @@ type turn struct {
 func (t *turns) prompt(adapter Adapter, run id.Run, prompt guestapi.Prompt) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.known[run] {
+	if _, again := t.known[run]; again {
 		return nil
 	}
 	if t.active != nil {
 		return fault.New(fault.Conflict, "the turn of %s is running", t.active.run)
 	}
-	t.remember(run)
+	t.remember(run, true)
 	u := &turn{run: run, done: make(chan struct{})}
 	t.active = u
 	t.daemon.work.Go(func() { t.play(adapter, u, prompt) })
@@ -63,11 +63,11 @@ func (t *turns) prompt(adapter Adapter, run id.Run, prompt guestapi.Prompt) erro
 }
 
 // remember notes a run, and forgets the oldest. Locked.
-func (t *turns) remember(run id.Run) {
+func (t *turns) remember(run id.Run, begins bool) {
 	if t.known == nil {
 		t.known = map[id.Run]bool{}
 	}
-	t.known[run] = true
+	t.known[run] = begins
 	t.order = append(t.order, run)
 	if len(t.order) > maxKnownRuns {
 		delete(t.known, t.order[0])
@@ -79,13 +79,10 @@ func (t *turns) play(adapter Adapter, u *turn, prompt guestapi.Prompt) {
 	d := t.daemon
 	s := &sink{ctx: d.ctx, journal: d.journal, run: u.run.String(), begin: func() { u.begin(d.options.TreeGroup) }}
 	end := adapter.Turn(d.ctx, prompt, s)
-	close(u.done)
-	cancelled, killed := u.state()
-	if cancelled {
+	if u.close() {
 		d.killTurn(u, treeGrace) // what the agent left running must not outlive a cancel
-	}
-	if killed && end.Outcome == guestapi.EndCompleted {
-		end = guestapi.End{Outcome: guestapi.EndCancelled, Text: end.Text} // completed by an agent that lost its tools to us
+		// A cancel that was acked holds, also with an agent that did not heed it.
+		end.Outcome, end.Code, end.Message = guestapi.EndCancelled, 0, ""
 	}
 	// The host may start the next turn as soon as it has the end.
 	t.mu.Lock()
@@ -101,30 +98,54 @@ func (u *turn) begin(group uint32) {
 	u.began, u.before = true, before
 }
 
-func (u *turn) state() (cancelled, killed bool) {
+// close says that the adapter has returned, and gives whether the turn was
+// cancelled before.
+func (u *turn) close() (cancelled bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.cancelled, u.killed
+	u.over = true
+	close(u.done)
+	return u.cancelled
 }
 
 func (t *turns) cancel(adapter Adapter, run id.Run) guestapi.CancelOutcome {
 	t.mu.Lock()
-	u := t.active
-	if u == nil || u.run != run {
-		if !t.known[run] {
-			t.remember(run) // its prompt, which may be on the way, is to start nothing
-		}
-		t.mu.Unlock()
-		return guestapi.CancelNoTurn
+	defer t.mu.Unlock()
+	if u := t.active; u != nil && u.run == run {
+		return t.end(adapter, u)
 	}
-	t.mu.Unlock()
+	began, known := t.known[run]
+	switch {
+	case began:
+		return guestapi.CancelEnded
+	case !known:
+		t.remember(run, false) // its prompt, which may be on the way, is to start nothing
+	}
+	return guestapi.CancelNoTurn
+}
+
+// keep ends the turn that is being played, unless it is that of run ("" is that
+// of none): the host has given it up.
+func (t *turns) keep(adapter Adapter, run string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if u := t.active; u != nil && u.run.String() != run {
+		t.end(adapter, u)
+	}
+}
+
+// end begins to end a turn, once.
+func (t *turns) end(adapter Adapter, u *turn) guestapi.CancelOutcome {
 	u.mu.Lock()
-	again := u.cancelled
-	u.cancelled = true
-	u.mu.Unlock()
-	if !again {
-		t.daemon.work.Go(func() { t.daemon.endTurn(adapter, u) })
+	defer u.mu.Unlock()
+	switch {
+	case u.cancelled:
+		return guestapi.CancelAcked
+	case u.over:
+		return guestapi.CancelEnded
 	}
+	u.cancelled = true
+	t.daemon.work.Go(func() { t.daemon.endTurn(adapter, u) })
 	return guestapi.CancelAcked
 }
 
@@ -135,9 +156,6 @@ func (d *Daemon) endTurn(adapter Adapter, u *turn) {
 	if u.endsWithin(d.ctx, cancelGrace) {
 		return
 	}
-	u.mu.Lock()
-	u.killed = true
-	u.mu.Unlock()
 	d.killTurn(u, treeGrace)
 	if u.endsWithin(d.ctx, killGrace) {
 		return

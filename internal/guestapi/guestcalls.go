@@ -98,7 +98,7 @@ func (c *guestClient) Cancel(ctx context.Context, run id.Run) (CancelOutcome, er
 	if err := call(ctx, c.p, pathCancel, maxRequest, cancelCall{run}, &out); err != nil {
 		return "", err
 	}
-	if out.Outcome != CancelAcked && out.Outcome != CancelNoTurn {
+	if out.Outcome != CancelAcked && out.Outcome != CancelNoTurn && out.Outcome != CancelEnded {
 		return "", fmt.Errorf("cancel: unknown outcome %q", clip(string(out.Outcome), 64))
 	}
 	return out.Outcome, nil

@@ -65,6 +65,10 @@ type Welcome struct {
 	// is another one: a restored guest neither sends those again nor loses the
 	// reports that follow them, which it numbers anew from 1.
 	Prior int64 `json:"prior,omitempty"`
+	// Active is the run that the host holds for active, empty when none is: a
+	// guest that plays another one's turn ends it, since the host has given that
+	// run up while it could not tell. Nil from a host that does not say.
+	Active *string `json:"active,omitempty"`
 }
 
 // Config tells a guest what it is for. The same config again changes nothing.
@@ -94,10 +98,11 @@ type Prompt struct {
 // CancelOutcome says what a cancel met.
 type CancelOutcome string
 
-// The outcomes of a cancel, in the words of the wire.
+// The outcomes of a cancel; acked and no_turn are also the words of the wire.
 const (
-	CancelAcked  CancelOutcome = "acked"   // the turn is being ended; its end is reported
-	CancelNoTurn CancelOutcome = "no_turn" // no such turn is running
+	CancelAcked  CancelOutcome = "acked"   // the turn is being ended; it is reported as cancelled
+	CancelNoTurn CancelOutcome = "no_turn" // the turn has not begun, and will not
+	CancelEnded  CancelOutcome = "ended"   // the turn was over before; how is, or will be, reported
 )
 
 // Decision answers an ask.

@@ -22,9 +22,10 @@ type Guest interface {
 	Prompt(ctx context.Context, run id.Run, prompt Prompt) error
 
 	// Cancel asks the agent to end the run's turn, then (after a grace the guest
-	// knows) kills the turn's process tree. It returns at once; the end comes as
-	// a report within 10 s. A run whose prompt has not come yet is no_turn, and
-	// its prompt will start nothing.
+	// knows) kills the turn's process tree. It returns at once; once acked, the
+	// turn is reported as cancelled, within 10 s and whatever the agent says. A
+	// run whose prompt has not come yet is no_turn, and its prompt will start
+	// nothing; one whose turn was over already is ended.
 	Cancel(ctx context.Context, run id.Run) (CancelOutcome, error)
 
 	// Answer settles an ask. A key that is unknown or settled is a no-op.
