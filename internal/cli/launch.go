@@ -14,6 +14,8 @@ type launch struct {
 	from specFlags
 	text string // the first prompt; may be empty
 	k    asker  // for a chat in lines
+
+	noColor bool
 }
 
 func newLaunch(a *app) *cobra.Command {
@@ -33,9 +35,10 @@ begins a new line; what is sent while the agent works waits for its turn. When t
 agent asks for permission: y allows, n refuses, d leaves it for later. Tab goes
 through what tools did; Enter unfolds it. PgUp reads back.
 
-Where input or output is no terminal, or TERM is dumb, each line of standard
-input is a prompt and the agent's words go to standard output, as with
-'paddock prompt'; it ends with the input, or with the first run that fails.`,
+Where input or output is no terminal, where TERM is dumb, and with --on-ask or
+-o json, each line of standard input is a prompt and the agent's words go to
+standard output, as with 'paddock prompt'; it ends with the input, or with the
+first run that fails.`,
 		Example: `  paddock launch --agent demo --name hello
   paddock launch hello
   paddock launch hello "what is in this folder?"
@@ -59,8 +62,9 @@ input is a prompt and the agent's words go to standard output, as with
 	l.from.register(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&prompt, "prompt", "p", "", "the first thing said, a `text`")
-	f.StringVar(&l.k.onAsk, "on-ask", "", "what to do when the agent asks and nobody is at a terminal: approve, reject or defer")
+	f.StringVar(&l.k.onAsk, "on-ask", "", "line by line, and what to do when the agent asks: approve, reject or defer")
 	f.StringVar(&l.k.reason, "reason", "", "`text` that goes with the answers of --on-ask")
+	f.BoolVar(&l.noColor, "no-color", false, "without colours, as NO_COLOR has it")
 	dashHint(cmd, "quote the text, or put -- before it")
 	return cmd
 }
@@ -80,7 +84,10 @@ func (l *launch) run(cmd *cobra.Command, args []string) error {
 	if err := talkable(s); err != nil {
 		return err
 	}
-	return l.lines(cmd, c, s)
+	if l.a.output == jsonFormat || !IsTerminal(l.a.in) || !IsTerminal(l.a.out) || l.a.getenv("TERM") == "dumb" || l.k.onAsk != "" {
+		return l.lines(cmd, c, s)
+	}
+	return l.screen(cmd, c, s)
 }
 
 // session is the one that was named, or a new one.
