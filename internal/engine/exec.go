@@ -51,6 +51,9 @@ func checkExec(req *ExecRequest) error {
 	default:
 		return fault.New(fault.BadRequest, "user is %q; it is agent or root", req.User)
 	}
+	if strings.ContainsRune(strings.Join(req.Argv, "")+req.Workdir, 0) {
+		return fault.New(fault.BadRequest, "argv and workdir have no zero bytes; give such bytes on stdin")
+	}
 	for name, value := range req.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
 			return fault.New(fault.BadRequest, "env: %.64q cannot be set; a name is not empty and has no '=', and there are no zero bytes", name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"paddock/internal/environment"
 	"paddock/internal/fault"
 	"paddock/internal/id"
 	"paddock/internal/session"
@@ -19,8 +20,13 @@ func (e *Engine) Runs(ctx context.Context, team id.Team, ref string, size int, t
 		return nil, "", err
 	}
 	filter := store.RunFilter{Session: s.ID, Newest: true, Limit: pageSize(size) + 1}
+	list := pagesOf("runs", s.ID)
 	if token != "" {
-		if filter.After, err = id.Parse[id.Run](token); err != nil {
+		last, err := list.last(token)
+		if err != nil {
+			return nil, "", err
+		}
+		if filter.After, err = id.Parse[id.Run](last); err != nil {
 			return nil, "", badPageToken(token)
 		}
 	}
@@ -34,7 +40,7 @@ func (e *Engine) Runs(ctx context.Context, team id.Team, ref string, size int, t
 	next := ""
 	if n := filter.Limit - 1; len(runs) > n {
 		runs = runs[:n]
-		next = runs[n-1].ID.String()
+		next = list.token(runs[n-1].ID)
 	}
 	return runs, next, nil
 }
@@ -58,6 +64,30 @@ func (e *Engine) runOf(ctx context.Context, s session.Session, run string) (sess
 		return r, absent(err, "session %s has no run %s", s.Name, run)
 	}
 	return r, nil
+}
+
+// Missing is NotFound for the first thing that is not there: the session, when
+// one is named, or the thing of this kind; nil when it is there. Of kinds that
+// this build does not serve yet there is nothing.
+func (e *Engine) Missing(ctx context.Context, team id.Team, ref, kind, name string) error {
+	if ref != "" {
+		if _, err := e.find(ctx, team, ref); err != nil {
+			return err
+		}
+	}
+	switch kind {
+	case "environment":
+		env, err := id.Parse[id.Environment](name)
+		if err == nil {
+			_, err = e.environment(ctx, team, env)
+			return err
+		}
+	case "template":
+		if name == environment.DefaultTemplate {
+			return nil
+		}
+	}
+	return fault.New(fault.NotFound, "there is no %s %.64q", kind, name)
 }
 
 // Unserved is the answer of a public call that this build does not serve yet:

@@ -56,14 +56,8 @@ func (e *Engine) fresh(s session.Session) View {
 func (e *Engine) recipe(ctx context.Context, team id.Team, req CreateRequest) (environment.Environment, []string, error) {
 	warnings := append([]string(nil), e.warnings...)
 	if !req.Environment.IsZero() {
-		env, err := e.store.Environment(ctx, req.Environment)
-		if err == nil && env.Team != team {
-			err = store.ErrNotFound
-		}
-		if err != nil {
-			return env, nil, absent(err, "there is no environment %s", req.Environment)
-		}
-		return env, warnings, nil
+		env, err := e.environment(ctx, team, req.Environment)
+		return env, warnings, err
 	}
 	spec, notes, err := environment.Parse(req.Spec, session.CheckName)
 	if err != nil {
@@ -73,6 +67,18 @@ func (e *Engine) recipe(ctx context.Context, team id.Team, req CreateRequest) (e
 		warnings = append(warnings, n.String())
 	}
 	return environment.Environment{ID: id.New[id.Environment](), Team: team, Source: string(req.Spec), Spec: spec}, warnings, nil
+}
+
+// environment finds an environment of the team.
+func (e *Engine) environment(ctx context.Context, team id.Team, which id.Environment) (environment.Environment, error) {
+	env, err := e.store.Environment(ctx, which)
+	if err == nil && env.Team != team {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return env, absent(err, "there is no environment %q", which)
+	}
+	return env, nil
 }
 
 func (e *Engine) insert(ctx context.Context, team id.Team, name string, env environment.Environment, warnings []string, req CreateRequest) (session.Session, error) {
@@ -170,12 +176,15 @@ func (e *Engine) Sessions(ctx context.Context, team id.Team, req ListRequest) ([
 	}
 	size := pageSize(req.PageSize)
 	filter.Limit = size + 1
+	list := pagesOf("sessions", team, req.States, req.All, session.NameKey(req.Name), req.Search, req.Parent)
 	if req.PageToken != "" {
-		before, err := id.Parse[id.Session](req.PageToken)
+		last, err := list.last(req.PageToken)
 		if err != nil {
+			return nil, "", err
+		}
+		if filter.Before, err = id.Parse[id.Session](last); err != nil {
 			return nil, "", badPageToken(req.PageToken)
 		}
-		filter.Before = before
 	}
 	if !req.Parent.IsZero() {
 		return []View{}, "", nil // no session of this build has a parent
@@ -187,7 +196,7 @@ func (e *Engine) Sessions(ctx context.Context, team id.Team, req ListRequest) ([
 	next := ""
 	if len(found) > size {
 		found = found[:size]
-		next = found[size-1].ID.String()
+		next = list.token(found[size-1].ID)
 	}
 	views := make([]View, len(found))
 	for i, s := range found {
@@ -236,21 +245,4 @@ func absent(err error, format string, args ...any) error {
 		return fault.New(fault.NotFound, format, args...)
 	}
 	return fmt.Errorf("read store: %w", err)
-}
-
-const (
-	defaultPage = 50
-	maxPage     = 200
-)
-
-// pageSize clamps what a caller asked for.
-func pageSize(asked int) int {
-	if asked <= 0 {
-		return defaultPage
-	}
-	return min(asked, maxPage)
-}
-
-func badPageToken(token string) error {
-	return fault.New(fault.BadRequest, "page_token %q is not one that this server gave", token)
 }

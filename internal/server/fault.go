@@ -61,10 +61,6 @@ func retryAfter(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
 }
 
-// answerTimeout is how long a reader may take for a whole answer, which is a few
-// MiB at most: one that reads nothing does not hold it for ever.
-const answerTimeout = 2 * time.Minute
-
 // writeJSON writes an answer.
 func writeJSON(w http.ResponseWriter, status int, body any) {
 	writeAnswer(w, jsonAnswer(status, body))
@@ -88,7 +84,7 @@ func writeAnswer(w http.ResponseWriter, answer store.Answer) {
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body)))
 	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Now().Add(answerTimeout))
+	_ = control.SetWriteDeadline(time.Now().Add(patienceOf(w)))
 	w.WriteHeader(answer.Status)
 	_, _ = w.Write(answer.Body)
 	_ = control.Flush()

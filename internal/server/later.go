@@ -2,8 +2,7 @@ package server
 
 import (
 	"net/http"
-
-	"paddock/internal/fault"
+	"strings"
 )
 
 // laterRoute is a public call that this release does not serve yet.
@@ -70,12 +69,33 @@ var unserved = []laterRoute{
 	{"POST", "/auth/{provider}/connections/{connection}/reconnect", "connecting providers", false},
 }
 
-// refuse makes the handler of such a call: not found, or in conflict with the
-// session's state, and else not supported.
+// refuse makes the handler of such a call: what its path names is not found, or
+// in conflict with the session's state, and else not supported.
 func (e *edge) refuse(route laterRoute) http.HandlerFunc {
+	things := thingsOf(route.path)
 	return func(w http.ResponseWriter, r *http.Request) {
-		e.fail(w, r, e.engine.Unserved(r.Context(), caller(r).Team, r.PathValue("session"), route.what, route.boundary))
+		team, session := caller(r).Team, r.PathValue("session")
+		for _, kind := range things {
+			if err := e.engine.Missing(r.Context(), team, session, kind, r.PathValue(kind)); err != nil {
+				e.fail(w, r, err)
+				return
+			}
+		}
+		e.fail(w, r, e.engine.Unserved(r.Context(), team, session, route.what, route.boundary))
 	}
+}
+
+// thingsOf lists what a path names besides a session. A port and an outside
+// provider are no things of ours.
+func thingsOf(path string) []string {
+	var kinds []string
+	for element := range strings.SplitSeq(path, "/") {
+		kind := strings.Trim(element, "{}")
+		if kind != element && kind != "session" && kind != "port" && kind != "provider" {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // triggersBySession refuses GET /triggers/by-session/{session}. ServeMux holds
@@ -83,7 +103,7 @@ func (e *edge) refuse(route laterRoute) http.HandlerFunc {
 // registered as /triggers/{by}/{session}.
 func (e *edge) triggersBySession(w http.ResponseWriter, r *http.Request) {
 	if r.PathValue("by") != "by-session" {
-		e.fail(w, r, fault.New(fault.NotFound, "there is nothing at %s; see /openapi.yaml", r.URL.Path))
+		e.fail(w, r, nothingAt(r))
 		return
 	}
 	e.refuse(laterRoute{what: "triggers"})(w, r)

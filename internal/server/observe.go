@@ -29,7 +29,7 @@ func (e *edge) observed(next http.Handler) http.Handler {
 		}
 		w.Header().Set(requestIDHeader, name)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		seen := &observedWriter{ResponseWriter: w}
+		seen := &observedWriter{ResponseWriter: w, patience: e.options.AnswerTimeout}
 		begin := time.Now()
 		defer func() {
 			e.log.Debug("call", "request_id", name, "method", r.Method, "path", r.URL.Path, "status", seen.status, "duration", time.Since(begin))
@@ -55,7 +55,8 @@ func (e *edge) observed(next http.Handler) http.Handler {
 // observedWriter notes the status of an answer.
 type observedWriter struct {
 	http.ResponseWriter
-	status int // 0 until the answer begins
+	status   int           // 0 until the answer begins
+	patience time.Duration // how long its reader may take for a whole answer
 }
 
 // WriteHeader notes the status.
@@ -76,6 +77,14 @@ func (w *observedWriter) Write(b []byte) (int, error) {
 
 // Unwrap lets http.ResponseController reach the connection.
 func (w *observedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// patienceOf is how long the reader of an answer may take for it.
+func patienceOf(w http.ResponseWriter) time.Duration {
+	if seen, ok := w.(*observedWriter); ok {
+		return seen.patience
+	}
+	return time.Minute
+}
 
 // begun says whether the answer has begun.
 func begun(w http.ResponseWriter) bool {

@@ -27,6 +27,7 @@ type surface interface {
 type gate interface {
 	Authenticate(ctx context.Context, token string) (team.Token, error)
 	Ready(ctx context.Context) error
+	Missing(ctx context.Context, team id.Team, ref, kind, name string) error
 	Unserved(ctx context.Context, team id.Team, ref, what string, needsBoundary bool) error
 }
 

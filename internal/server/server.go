@@ -1,11 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -25,6 +26,13 @@ type Options struct {
 	Version   string       // shown by /healthz
 	PublicURL string       // how clients reach the server; empty: from the request
 	Streams   sse.Options
+
+	// BodyTimeout is how long a caller may take to send a body; 0: a minute.
+	BodyTimeout time.Duration
+	// AnswerTimeout is how long a reader may take for a whole answer, which is a
+	// few MiB at most: one that reads nothing does not hold it for ever. 0: two
+	// minutes. Streams and files limit each piece instead.
+	AnswerTimeout time.Duration
 }
 
 // New makes the handler of all calls.
@@ -54,6 +62,8 @@ func newHandler(s surface, options Options) http.Handler {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
+	options.BodyTimeout = cmp.Or(options.BodyTimeout, time.Minute)
+	options.AnswerTimeout = cmp.Or(options.AnswerTimeout, 2*time.Minute)
 	e := &edge{engine: s, streams: sse.New(options.Streams), log: options.Logger, options: options}
 	root := http.NewServeMux()
 	root.HandleFunc("GET /healthz", e.health)
@@ -68,9 +78,11 @@ func newHandler(s surface, options Options) http.Handler {
 			routes.HandleFunc(route.method+" "+prefix+route.path, e.refuse(route))
 		}
 		routes.HandleFunc("GET "+prefix+"/triggers/{by}/{session}", e.triggersBySession)
-		root.Handle(prefix+"/", e.authenticated(strictRoutes(routes)))
+		strict := e.authenticated(strictRoutes(routes))
+		root.Handle(prefix+"/", strict)
+		root.Handle(prefix, strict) // where ServeMux would redirect
 	}
-	return e.observed(strictRoutes(root))
+	return e.observed(e.bounded(strictRoutes(root)))
 }
 
 // serve makes the handler of a route.
@@ -101,7 +113,7 @@ var errInterrupted = fault.New(fault.Unavailable, "the server is stopping; try a
 // fail answers with an error, or, when the answer has begun, only logs it and
 // cuts the connection so that nobody takes the answer for whole.
 func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
+	if r.Context().Err() != nil && !fault.Is(err, fault.BadRequest) { // a body that does not come ends the context, too
 		e.log.Debug("call interrupted", "request_id", w.Header().Get(requestIDHeader), "error", err)
 		err = errInterrupted
 	}
@@ -142,9 +154,14 @@ func caller(r *http.Request) team.Token {
 	return who
 }
 
-// strictRoutes answers unknown paths and wrong methods in JSON.
+// strictRoutes answers unknown paths and wrong methods in JSON. ServeMux would
+// redirect a path with // or .. in it; the client of an API is better told.
 func strictRoutes(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked := r.URL.EscapedPath(); !clean(asked) {
+			writeFault(w, fault.New(fault.NotFound, "there is nothing at %.200s; did you mean %.200s?", asked, path.Clean("/"+asked)))
+			return
+		}
 		if _, pattern := mux.Handler(r); pattern != "" {
 			mux.ServeHTTP(w, r)
 			return
@@ -158,42 +175,22 @@ func strictRoutes(mux *http.ServeMux) http.Handler {
 			}
 		}
 		if len(allowed) == 0 {
-			writeFault(w, fault.New(fault.NotFound, "there is nothing at %s; see /openapi.yaml", r.URL.Path))
+			writeFault(w, nothingAt(r))
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		writeError(w, http.StatusMethodNotAllowed,
-			fault.New(fault.BadRequest, "%s does not take %s; it takes %s", r.URL.Path, r.Method, strings.Join(allowed, ", ")))
+			fault.New(fault.BadRequest, "%.200s does not take %.20s; it takes %s", r.URL.EscapedPath(), r.Method, strings.Join(allowed, ", ")))
 	})
 }
 
-// HTTP wraps a handler into a server with the edge's limits. Its Shutdown ends
-// event streams at once; other calls are waited for. There is no limit on how
-// long an answer takes: streams and execs are long, and streams limit each
-// write by themselves.
-func HTTP(handler http.Handler) *http.Server {
-	stopping, stop := context.WithCancel(context.Background())
-	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		BaseContext: func(net.Listener) context.Context {
-			return context.WithValue(context.Background(), stoppingKey{}, stopping)
-		},
-	}
-	server.RegisterOnShutdown(stop)
-	return server
+// clean says whether a path, as it was written, names each element once; a
+// slash at its end is no matter here.
+func clean(asked string) bool {
+	return asked == path.Clean(asked) || asked == path.Clean(asked)+"/"
 }
 
-type stoppingKey struct{}
-
-// untilStop is the call's context, ended also when the server begins to stop.
-func untilStop(r *http.Request) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(r.Context())
-	if stopping, ok := r.Context().Value(stoppingKey{}).(context.Context); ok {
-		unhook := context.AfterFunc(stopping, cancel)
-		return ctx, func() { unhook(); cancel() }
-	}
-	return ctx, cancel
+// nothingAt refuses a path that is unknown.
+func nothingAt(r *http.Request) *fault.Error {
+	return fault.New(fault.NotFound, "there is nothing at %.200s; see /openapi.yaml", r.URL.EscapedPath())
 }

@@ -9,24 +9,15 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"paddock/internal/fault"
 )
-
-// Limits of request bodies, in bytes.
-const (
-	maxSpec  = 1 << 20
-	maxBody  = 1 << 20 // where nothing else is said
-	maxInput = 8 << 20 // text and native frame
-	maxExec  = 8 << 20 // standard input included, in base64
-)
-
-// bodyTimeout is how long a caller may take to send a body.
-const bodyTimeout = time.Minute
 
 // checkQuery refuses query parameters that are not known, given twice, or
 // malformed.
@@ -35,7 +26,8 @@ func checkQuery(r *http.Request, known []string) error {
 	if err != nil {
 		return fault.New(fault.BadRequest, "the query %.64q is malformed", r.URL.RawQuery)
 	}
-	for name, given := range query {
+	for _, name := range names(query) {
+		given := query[name]
 		if !slices.Contains(known, name) {
 			return fault.New(fault.BadRequest, "unknown query parameter %.64q%s", name, didYouMean(name, known))
 		}
@@ -46,27 +38,41 @@ func checkQuery(r *http.Request, known []string) error {
 	return nil
 }
 
-// readBody reads a request's body of at most limit bytes.
+// readBody reads a request's body: a text of at most limit bytes in UTF-8, as it
+// is, not packed. A byte order mark at its beginning is left out.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
+	if packed := strings.Join(r.Header.Values("Content-Encoding"), ", "); packed != "" && !strings.EqualFold(packed, "identity") {
+		return nil, fault.New(fault.UnsupportedMediaType, "the body is packed (Content-Encoding: %.64s); send it as it is", packed)
+	}
+	tooLarge := fault.New(fault.TooLarge, "the body is larger than %d KiB", limit>>10)
+	if r.ContentLength > limit {
+		return nil, tooLarge
+	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	_ = control.SetReadDeadline(time.Time{}) // else it would end the call
-	var tooLarge *http.MaxBytesError
+	var over *http.MaxBytesError
 	switch {
-	case errors.As(err, &tooLarge):
-		return nil, fault.New(fault.TooLarge, "the body is larger than %d KiB", limit>>10)
+	case errors.As(err, &over):
+		return nil, tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, fault.Wrap(err, fault.BadRequest, "the body did not come in time; send it at once")
 	case err != nil:
 		return nil, fault.Wrap(err, fault.BadRequest, "the body could not be read to its end")
 	}
-	return text, nil
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // of bounded; else it would end the call
+	if !utf8.Valid(text) {
+		return nil, fault.New(fault.BadRequest, "the body is not UTF-8")
+	}
+	return bytes.TrimPrefix(text, []byte("\uFEFF")), nil
 }
 
-// contentType is the media type of a request's body, without parameters.
+// contentType is the media type of a request's body, without parameters. One in
+// another charset than UTF-8 is not known here, so it is given with its charset.
 func contentType(r *http.Request) string {
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil {
-		return r.Header.Get("Content-Type")
+	given := r.Header.Get("Content-Type")
+	media, parameters, err := mime.ParseMediaType(given)
+	charset := parameters["charset"]
+	if err != nil || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return given
 	}
 	return media
 }
@@ -77,23 +83,32 @@ func readJSON(w http.ResponseWriter, r *http.Request, limit int64, into any) err
 	if err != nil {
 		return err
 	}
+	return decodeBody(r, text, into)
+}
+
+// readOptionalJSON is readJSON for calls that need no body.
+func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any) error {
+	text, err := readBody(w, r, maxBody)
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	return decodeBody(r, text, into)
+}
+
+func decodeBody(r *http.Request, text []byte, into any) error {
 	if media := contentType(r); media != "application/json" {
 		return fault.New(fault.UnsupportedMediaType, "the body is %.64q; send it as application/json", media)
 	}
 	return decodeStrict(text, into)
 }
 
-// readOptionalJSON is readJSON for calls that need no body.
-func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any) error {
-	if r.ContentLength == 0 {
-		return nil
-	}
-	return readJSON(w, r, maxBody, into)
-}
-
 // decodeStrict decodes one JSON object. Unlike encoding/json it refuses unknown
-// keys, keys in other letter case, keys given twice, and anything that follows.
+// keys, keys in other letter case, keys given twice, null in a list or map of
+// something, and anything that follows. A key that is null is as if left out.
 func decodeStrict(text []byte, into any) error {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return fault.New(fault.BadRequest, "the body is empty; send a JSON object")
+	}
 	var whole json.RawMessage
 	if err := json.Unmarshal(text, &whole); err != nil { // also bounds the depth
 		return fault.New(fault.BadRequest, "the body is not JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
@@ -102,7 +117,7 @@ func decodeStrict(text []byte, into any) error {
 		return fault.New(fault.BadRequest, "the body is not a JSON object")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
-	if err := checkValue(decoder, reflect.TypeOf(into).Elem(), ""); err != nil {
+	if err := checkValue(decoder, reflect.TypeOf(into).Elem(), "", true); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(text, into); err != nil {
@@ -116,8 +131,9 @@ func decodeStrict(text []byte, into any) error {
 }
 
 // checkValue walks over one value of well-formed JSON and checks the keys of
-// its objects against type t; nil means that any will do.
-func checkValue(decoder *json.Decoder, t reflect.Type, path string) error {
+// its objects against type t; nil means that any will do. nullable says whether
+// null has a meaning here.
+func checkValue(decoder *json.Decoder, t reflect.Type, path string, nullable bool) error {
 	token, err := decoder.Token()
 	if err != nil {
 		return fmt.Errorf("walk json: %w", err)
@@ -126,6 +142,11 @@ func checkValue(decoder *json.Decoder, t reflect.Type, path string) error {
 		t = t.Elem()
 	}
 	switch token {
+	case nil:
+		if t != nil && !nullable {
+			return fault.New(fault.BadRequest, "%.64s: want %s, got null", strings.TrimSuffix(path, "."), want(t))
+		}
+		return nil
 	case json.Delim('{'):
 		known := fields(t)
 		seen := map[string]bool{}
@@ -143,13 +164,16 @@ func checkValue(decoder *json.Decoder, t reflect.Type, path string) error {
 			if known != nil && !ok {
 				return fault.New(fault.BadRequest, "unknown key %.64q%s", path+key, didYouMean(key, names(known)))
 			}
-			if err := checkValue(decoder, inner, path+key+"."); err != nil {
+			if known == nil {
+				inner = element(t)
+			}
+			if err := checkValue(decoder, inner, path+key+".", known != nil); err != nil {
 				return err
 			}
 		}
 	case json.Delim('['):
 		for decoder.More() {
-			if err := checkValue(decoder, element(t), path); err != nil {
+			if err := checkValue(decoder, element(t), path, false); err != nil {
 				return err
 			}
 		}
@@ -173,9 +197,9 @@ func fields(t reflect.Type) map[string]reflect.Type {
 	return known
 }
 
-// element is the type of a list's elements, nil for what is no list.
+// element is the type of the values of a list or map, nil where any will do.
 func element(t reflect.Type) reflect.Type {
-	if t == nil || t.Kind() != reflect.Slice {
+	if t == nil || t.Kind() != reflect.Slice && t.Kind() != reflect.Map || t.Elem().Kind() == reflect.Interface {
 		return nil
 	}
 	return t.Elem()

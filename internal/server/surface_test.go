@@ -44,7 +44,8 @@ type stage struct {
 	result   engine.ExecResult
 	file     string
 	history  *story
-	err      error // of every call but Authenticate
+	missing  string // the name of a thing that is not there
+	err      error  // of every call but Authenticate
 
 	create engine.CreateRequest
 	list   engine.ListRequest
@@ -86,6 +87,13 @@ func (s *stage) Authenticate(_ context.Context, token string) (team.Token, error
 }
 
 func (s *stage) Ready(context.Context) error { return s.err }
+
+func (s *stage) Missing(_ context.Context, _ id.Team, _, kind, name string) error {
+	if s.missing == name {
+		return fault.New(fault.NotFound, "there is no %s %q", kind, name)
+	}
+	return nil
+}
 
 func (s *stage) Unserved(_ context.Context, _ id.Team, ref, what string, _ bool) error {
 	s.ref = ref
