@@ -65,7 +65,8 @@ func newPlayedAPI() *playedAPI {
 		"GET " + base + "/{s}/approvals": p.approvals, "POST " + base + "/{s}/hitl/{h}": p.answer,
 		"GET " + base + "/{s}/runs": p.listRuns, "GET " + base + "/{s}/runs/{r}": p.getRun,
 		"GET " + base + "/{s}/events": p.stream, "POST " + base + "/{s}/sandbox/exec": p.exec,
-		"GET " + base + "/{s}/files": p.files, "GET " + base + "/{s}/files/content": p.content,
+		"GET " + base + "/sandbox/sizes": sizes,
+		"GET " + base + "/{s}/files":     p.files, "GET " + base + "/{s}/files/content": p.content,
 	} {
 		p.mux.HandleFunc(pattern, handler)
 	}
@@ -80,6 +81,10 @@ func (p *playedAPI) put(s client.Session) {
 
 // ServeHTTP lets in who has the token.
 func (p *playedAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/healthz" {
+		give(w, client.Health{Status: "ok", Version: "v0.0.0-played"})
+		return
+	}
 	if r.Header.Get("Authorization") != "Bearer secret" {
 		refuse(w, 401, "unauthorized", "this token is not known")
 		return
@@ -234,6 +239,10 @@ func (p *playedAPI) files(w http.ResponseWriter, r *http.Request) {
 		{Name: "link", Path: "link", Type: "symlink", Size: 5, Mode: "0777", ModTime: at, Target: "a.txt"},
 		{Name: "src", Path: "src", Type: "dir", Size: 4096, Mode: "0755", ModTime: at},
 	}})
+}
+
+func sizes(w http.ResponseWriter, _ *http.Request) {
+	give(w, map[string]any{"sizes": []client.Size{{Slug: "small", VCPUs: 1, MemoryMB: 2048}}})
 }
 
 func (p *playedAPI) content(w http.ResponseWriter, r *http.Request) {

@@ -59,6 +59,9 @@ What lies in the folder agents of the server's data folder is there at
 	from.register(cmd)
 	cmd.Flags().BoolVar(&options.ResumeOnTopoff, "resume-on-topoff", false, "resume by itself after a pause for zero balance")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return at once; the session boots on")
+	cmd.Flags().Bool("wait", true, "wait until it is ready, which it does anyway")
+	_ = cmd.Flags().MarkHidden("wait") // fails only for a flag that is not there
+	cmd.MarkFlagsMutuallyExclusive("wait", "no-wait")
 	return cmd
 }
 

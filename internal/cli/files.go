@@ -30,12 +30,14 @@ func newFiles(a *app) *cobra.Command {
 }
 
 func newFilesList(a *app) *cobra.Command {
-	return &cobra.Command{
+	var long bool
+	cmd := &cobra.Command{
 		Use:     "ls SESSION [PATH]",
 		Aliases: []string{"list"},
 		Short:   "List a folder of the workspace",
-		Example: "  paddock files ls hello src",
-		Args:    between(1, 2),
+		Example: `  paddock files ls hello
+  paddock files ls hello src -l`,
+		Args: between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := "."
 			if len(args) == 2 {
@@ -52,12 +54,15 @@ func newFilesList(a *app) *cobra.Command {
 			if files == nil {
 				files = []client.File{}
 			}
-			return a.result(filesResult{path, files}, func(w io.Writer) { fileTable(w, files) })
+			return a.result(filesResult{path, files}, func(w io.Writer) { fileTable(w, files, long) })
 		},
 	}
+	cmd.Flags().BoolVarP(&long, "long", "l", false, "with mode, size, time and where links point")
+	return cmd
 }
 
-func fileTable(w io.Writer, files []client.File) {
+// fileTable prints entries: their names alone, or all that is known of them.
+func fileTable(w io.Writer, files []client.File, long bool) {
 	rows := make([][]string, len(files))
 	for i, f := range files {
 		name := plain.Line(f.Name)
@@ -65,12 +70,25 @@ func fileTable(w io.Writer, files []client.File) {
 		case "dir":
 			name += "/"
 		case "symlink":
+			if !long {
+				break
+			}
 			name += " -> " + plain.Line(f.Target)
+		}
+		if !long {
+			rows[i] = []string{name}
+			continue
 		}
 		rows[i] = []string{f.Mode, strconv.FormatInt(f.Size, 10), f.ModTime.Local().Format("2006-01-02 15:04"), name}
 	}
-	if len(rows) == 0 {
+	switch {
+	case len(rows) == 0:
 		fmt.Fprintln(w, "The folder is empty.")
+		return
+	case !long:
+		for _, row := range rows {
+			fmt.Fprintln(w, row[0])
+		}
 		return
 	}
 	table(w, []string{"MODE", "SIZE", "MODIFIED", "NAME"}, rows)

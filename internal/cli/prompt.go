@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ type inputResult struct {
 func newPrompt(a *app) *cobra.Command {
 	var k asker
 	var detach bool
+	var file string
 	cmd := &cobra.Command{
 		Use:     "prompt SESSION TEXT...",
 		Aliases: []string{"ask"},
@@ -37,15 +39,21 @@ at once. --detach starts a run that no interrupt of this command ends.`,
 		Example: `  paddock prompt hello "what is in this folder?"
   paddock prompt hello --on-ask approve "run ls -la"
   paddock prompt hello --detach "slow 100"
-  paddock prompt hello - < question.txt`,
-		Args: atLeast(2),
+  paddock prompt hello - < question.txt
+  paddock prompt hello --file question.txt`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if file != "" {
+				return exactly("SESSION")(cmd, args)
+			}
+			return atLeast(2)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if k.onAsk != "" {
 				if err := oneOf(cmd, "--on-ask", k.onAsk, onAskApprove, onAskReject, onAskDefer); err != nil {
 					return err
 				}
 			}
-			text, err := a.promptText(cmd.Context(), args[1:])
+			text, err := a.promptText(cmd.Context(), args[1:], file)
 			if err != nil {
 				return err
 			}
@@ -72,14 +80,23 @@ at once. --detach starts a run that no interrupt of this command ends.`,
 	cmd.Flags().StringVar(&k.onAsk, "on-ask", "", "what to do when the agent asks: approve, reject or defer")
 	cmd.Flags().StringVar(&k.reason, "reason", "", "`text` that goes with the answers of --on-ask")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "print the run's id and leave")
+	cmd.Flags().StringVarP(&file, "file", "f", "", "read the text from this `file`, - for standard input")
 	cmd.MarkFlagsMutuallyExclusive("detach", "on-ask")
 	dashHint(cmd, "quote the text, or put -- before it")
 	return cmd
 }
 
-// promptText is the text of the arguments, or standard input for "-".
-func (a *app) promptText(ctx context.Context, args []string) (string, error) {
-	if len(args) != 1 || args[0] != "-" {
+// promptText is the text of the arguments, of a file, or of standard input for
+// "-".
+func (a *app) promptText(ctx context.Context, args []string, file string) (string, error) {
+	switch {
+	case file != "" && file != "-":
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("read text: %w", err)
+		}
+		return string(b), nil
+	case file == "" && (len(args) != 1 || args[0] != "-"):
 		return strings.Join(args, " "), nil
 	}
 	b, err := a.input(ctx)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,19 +18,33 @@ type removeResult struct {
 }
 
 func newRemove(a *app) *cobra.Command {
-	var noWait bool
+	var noWait, all, yes bool
 	cmd := &cobra.Command{
 		Use:     "remove SESSION...",
 		Aliases: []string{"rm", "destroy", "delete"},
 		GroupID: groupSessions,
 		Short:   "Remove sessions, whatever they do, and wait until nothing is left",
 		Example: `  paddock remove hello
-  paddock rm one two three --no-wait`,
-		Args: atLeast(1),
+  paddock rm one two three --no-wait
+  paddock remove --all -y`,
+		Args: func(cmd *cobra.Command, refs []string) error {
+			if all && len(refs) > 0 {
+				return usagef(cmd, "give --all or names, not both")
+			}
+			if all {
+				return nil
+			}
+			return atLeast(1)(cmd, refs)
+		},
 		RunE: func(cmd *cobra.Command, refs []string) error {
 			c, err := a.dial(cmd)
 			if err != nil {
 				return err
+			}
+			if all {
+				if refs, err = a.everything(cmd, c, yes); err != nil || len(refs) == 0 {
+					return err
+				}
 			}
 			var result removeResult
 			var failed error
@@ -54,7 +70,41 @@ func newRemove(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return as soon as the removal is accepted")
+	cmd.Flags().BoolVar(&all, "all", false, "remove every session that is alive or has failed")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "with --all: do not ask")
 	return cmd
+}
+
+// everything lists what --all means, once a person agrees.
+func (a *app) everything(cmd *cobra.Command, c *client.Client, yes bool) (refs []string, err error) {
+	found, err := listFlags{status: []string{"provisioning", "ready", "paused", "updating", "failed"}}.find(cmd.Context(), c)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range found {
+		refs = append(refs, s.SessionID)
+	}
+	switch {
+	case len(refs) == 0:
+		return nil, a.result(removeResult{Sessions: []stateResult{}}, func(w io.Writer) { fmt.Fprintln(w, "There are no sessions.") })
+	case yes:
+		return refs, nil
+	case !IsTerminal(a.in) || !IsTerminal(a.err):
+		return nil, usagef(cmd, "--all needs -y where nobody can be asked; it would remove %d sessions", len(refs))
+	}
+	for _, s := range found {
+		a.note("  %s  %s", s.Name, stateWord(s))
+	}
+	a.note("Remove these %d sessions with all their files? Type yes:", len(refs))
+	buf := make([]byte, 64)
+	n, err := readSome(cmd.Context(), a.in.(*os.File), buf)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if strings.TrimSpace(string(buf[:n])) != "yes" {
+		return nil, exitWith(exitFailed, "nothing was removed")
+	}
+	return refs, nil
 }
 
 func (a *app) remove(cmd *cobra.Command, c *client.Client, ref string, noWait bool) (state string, err error) {

@@ -61,14 +61,42 @@ PADDOCK_URL, else what 'paddock serve' wrote on this machine; likewise the token
 		&cobra.Group{ID: groupRuns, Title: "Runs:"},
 		&cobra.Group{ID: groupMachine, Title: "Machine:"})
 	root.AddCommand(
-		newServe(a), newDemo(a), newVersion(a),
+		newServe(a), newDemo(a), newVersion(a), newLogin(a), newLogout(a), newExitCodes(), newMan(a, root),
 		newCreate(a), newLaunch(a), newList(a), newShow(a), newPause(a), newResume(a), newRemove(a), newEvents(a),
 		newWait(a),
 		newPrompt(a), newRun(a), newCancel(a), newApprove(a),
-		newExec(a), newFiles(a),
-		&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodes})
-	a.completeSessions(root)
+		newExec(a), newFiles(a))
+	root.SetHelpCommandGroupID(groupServer)
+	completionCommand(root)
+	a.complete(root)
 	return root
+}
+
+func newExitCodes() *cobra.Command {
+	return &cobra.Command{
+		Use: "exit-codes", GroupID: groupServer, Short: "What the exit codes mean", Long: exitCodes, Example: "  paddock exit-codes",
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+}
+
+// completionCommand adds cobra's command that prints the scripts of the shells
+// we test.
+func completionCommand(root *cobra.Command) {
+	root.SetCompletionCommandGroupID(groupServer)
+	root.InitDefaultCompletionCmd("completion")
+	cmd, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		return
+	}
+	cmd.Short = "Print a script that completes commands, names and paths in your shell"
+	cmd.Example = "  source <(paddock completion bash)\n  paddock completion fish > ~/.config/fish/completions/paddock.fish"
+	for _, shell := range cmd.Commands() {
+		shell.Hidden = shell.Name() == "powershell"
+		shell.Short = "Print the script for " + shell.Name()
+		shell.Example = "  source <(paddock completion " + shell.Name() + ")"
+		shell.Args = exactly()
+	}
 }
 
 // group makes a command that only holds others; its examples are theirs.

@@ -50,6 +50,13 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// servePlayed serves the played API until the test ends.
+func servePlayed(t *testing.T) (url string) {
+	server := httptest.NewServer(newPlayedAPI())
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
 // wantCode is `code N COMMAND...`: the command exits with N.
 func wantCode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {

@@ -52,6 +52,14 @@ func Write(path string, c Context) error {
 	return replace(path, append(b, '\n'), 0o600, -1)
 }
 
+// Forget removes a context's file; again is no error.
+func Forget(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget client context: %w", err)
+	}
+	return nil
+}
+
 // URLOf gives the URL under which this machine reaches a listener: the address
 // itself, or loopback when it listens on every address.
 func URLOf(addr net.Addr) string {

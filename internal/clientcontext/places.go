@@ -105,12 +105,3 @@ func (p Places) Find() (found Context, from string, err error) {
 	}
 	return found, from, nil
 }
-
-// Forget removes the person's own context; again is no error.
-func (p Places) Forget() error {
-	err := os.Remove(p.Person)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
