@@ -39,6 +39,7 @@ type Engine struct {
 	warnings []string
 	now      func() time.Time // as exact as the store keeps it
 	hub      *hub
+	patience time.Duration // answerPatience, but in tests
 
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
@@ -59,7 +60,7 @@ func New(o Options) *Engine {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Engine{
 		store: o.Store, driver: o.Driver, log: o.Logger, limit: o.MaxActiveSessions, warnings: o.Warnings,
-		now: func() time.Time { return now().Truncate(time.Microsecond) }, hub: newHub(), ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
+		now: func() time.Time { return now().Truncate(time.Microsecond) }, hub: newHub(), patience: answerPatience, ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
 		flights: flights{byID: map[flightID]*flight{}},
 	}
 }

@@ -15,7 +15,11 @@ import (
 )
 
 // execPoll is how long one question about a running exec waits in the guest.
-const execPoll = 20 * time.Second
+const execPoll = 10 * time.Second
+
+// execPace is the least time between two answers about a running exec that say
+// nothing new: a guest that does not wait as it is told does not keep us busy.
+const execPace = 50 * time.Millisecond
 
 // Exec runs one program in the session's sandbox and returns how it went. It
 // does not wait for a run and no policy applies to it; a paused session is
@@ -103,7 +107,7 @@ type execution struct {
 // run starts the program and follows it to its end. The start is idempotent by
 // id and output is read by offset, so a lost connection costs nothing.
 func (x *execution) run(ctx context.Context, req guestapi.ExecRequest) (ExecResult, error) {
-	p, err := ask(ctx, x.machine, func(g guestapi.Guest) (guestapi.ExecProgress, error) {
+	p, err := askBriefly(ctx, x.machine, execPoll, func(ctx context.Context, g guestapi.Guest) (guestapi.ExecProgress, error) {
 		return g.StartExec(ctx, x.id, req, execPoll)
 	})
 	return x.follow(ctx, p, err)
@@ -112,6 +116,7 @@ func (x *execution) run(ctx context.Context, req guestapi.ExecRequest) (ExecResu
 // follow takes what comes until the program has ended.
 func (x *execution) follow(ctx context.Context, p guestapi.ExecProgress, err error) (ExecResult, error) {
 	for {
+		next := time.Now().Add(execPace)
 		if err != nil {
 			return ExecResult{}, x.failure(err)
 		}
@@ -121,9 +126,15 @@ func (x *execution) follow(ctx context.Context, p guestapi.ExecProgress, err err
 			x.result.Detached, x.result.Duration = p.Exit.Detached, p.Exit.Duration
 			return x.result, nil
 		}
-		p, err = ask(ctx, x.machine, func(g guestapi.Guest) (guestapi.ExecProgress, error) {
+		p, err = askBriefly(ctx, x.machine, execPoll, func(ctx context.Context, g guestapi.Guest) (guestapi.ExecProgress, error) {
 			return g.PollExec(ctx, x.id, x.read[0], x.read[1], execPoll)
 		})
+		if err == nil && !p.Done() && len(p.Stdout)+len(p.Stderr) == 0 {
+			select {
+			case <-time.After(time.Until(next)):
+			case <-ctx.Done():
+			}
+		}
 	}
 }
 
@@ -176,7 +187,7 @@ func (e *Engine) ListFiles(ctx context.Context, team id.Team, ref, path string) 
 		return nil, err
 	}
 	defer release()
-	return ask(ctx, m, func(g guestapi.Guest) ([]guestapi.File, error) { return g.ListFiles(ctx, path) })
+	return askBriefly(ctx, m, 0, func(ctx context.Context, g guestapi.Guest) ([]guestapi.File, error) { return g.ListFiles(ctx, path) })
 }
 
 // ReadFile opens a file of the session's workspace at offset; length < 0 means
@@ -190,28 +201,16 @@ func (e *Engine) ReadFile(ctx context.Context, team id.Team, ref, path string, o
 		file guestapi.File
 		body io.ReadCloser
 	}
+	ctx, v := m.watchOver(ctx, e.patience)
 	o, err := ask(ctx, m, func(g guestapi.Guest) (opened, error) {
 		f, body, err := g.ReadFile(ctx, path, offset, length)
 		return opened{f, body}, err
 	})
+	v.expect(0)
 	if err != nil {
+		v.end()
 		release()
 		return guestapi.File{}, nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	return o.file, &heldBody{ReadCloser: o.body, release: release}, nil
-}
-
-// heldBody lets the session sleep again once it is closed.
-type heldBody struct {
-	io.ReadCloser
-	release func()
-}
-
-// Close ends the reading.
-func (b *heldBody) Close() error {
-	if b.release != nil {
-		b.release()
-		b.release = nil
-	}
-	return b.ReadCloser.Close()
+	return o.file, &watchedBody{ReadCloser: o.body, ctx: ctx, vigil: v, release: release}, nil
 }

@@ -84,7 +84,17 @@ func (m *machine) resting() rest {
 func (m *machine) setRest(r rest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.rest != awake && r == awake {
+		m.thawed = time.Now()
+	}
 	m.rest = r
+}
+
+// restSince says whether the machine is frozen, and when it last was so.
+func (m *machine) restSince() (r rest, thawed time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.rest, m.thawed
 }
 
 // idleFor says for how long the machine has been idle, when that is long enough

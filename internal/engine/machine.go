@@ -41,6 +41,7 @@ type machine struct {
 	link    *guestapi.Link
 	linked  chan struct{} // closed while link is usable; replaced when it is lost
 	rest    rest          // whether it is frozen
+	thawed  time.Time     // when it last ceased to be
 	holds   int           // machine calls under way
 	active  time.Time     // last activity
 	stored  time.Time     // last activity as the store knows it

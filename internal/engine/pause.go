@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"paddock/internal/event"
 	"paddock/internal/failpoint"
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
@@ -14,7 +15,8 @@ import (
 )
 
 // drainPatience is how long a pause waits for the guest to hand over what it
-// has reported and to sync its files.
+// has reported and to sync its files. A guest that does not answer cannot keep
+// its session from being paused.
 const drainPatience = 10 * time.Second
 
 // freezeDeadline bounds a freeze and a thaw, each done in milliseconds, so that
@@ -113,8 +115,12 @@ func (e *Engine) freezeMachine(ctx context.Context, m *machine, reason session.P
 	drain, drained := context.WithTimeout(ctx, drainPatience)
 	_, err := ask(drain, m, func(g guestapi.Guest) (struct{}, error) { return struct{}{}, g.Drain(drain) })
 	drained()
-	if err != nil {
+	if err != nil && (ctx.Err() != nil || errors.Is(err, errSandboxLost)) {
 		return fmt.Errorf("drain guest: %w", err)
+	}
+	unsaved := err != nil
+	if unsaved {
+		e.log.Warn("pausing without the guest's help", "session_id", m.session, "error", err)
 	}
 	failpoint.Hit("pause.drained")
 	if err := m.box.Pause(ctx); err != nil {
@@ -130,6 +136,9 @@ func (e *Engine) freezeMachine(ctx context.Context, m *machine, reason session.P
 			return errBusy
 		}
 		c.s.PauseReason = reason
+		if unsaved {
+			c.emit(id.Run{}, event.RunLog, event.Log{Level: "warn", Message: "the sandbox did not help with the pause and was frozen as it is, its files not synced before"})
+		}
 		return c.move(session.CausePause, "")
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/yamux"
 )
@@ -55,7 +56,7 @@ func newPeer(conn net.Conn, s side, routes http.Handler) (*peer, error) {
 	}
 	p := &peer{session: session, slots: make(chan struct{}, maxStreams[s])}
 	p.transport = &http.Transport{
-		DialContext:            func(context.Context, string, string) (net.Conn, error) { return session.Open() },
+		DialContext:            func(context.Context, string, string) (net.Conn, error) { return dialStream(session) },
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    maxIdle, // streams are reused: a call is one round trip
 		MaxConnsPerHost:        maxStreams[!s],
@@ -92,6 +93,24 @@ func (p *peer) close() error {
 	p.transport.CloseIdleConnections()
 	p.work.Wait()
 	return err
+}
+
+// stream wakes its reader when it is closed, as every network connection does:
+// yamux's own goes on reading until the other side, which may be frozen, has
+// closed it too.
+type stream struct{ net.Conn }
+
+func dialStream(session *yamux.Session) (net.Conn, error) {
+	s, err := session.Open()
+	if err != nil {
+		return nil, err
+	}
+	return stream{s}, nil
+}
+
+func (s stream) Close() error {
+	_ = s.SetReadDeadline(time.Unix(1, 0)) // long ago
+	return s.Conn.Close()
 }
 
 // streams is the listener whose connections are the session's streams.
