@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"time"
 
 	"paddock/internal/id"
@@ -24,13 +25,19 @@ func (e *Engine) watchClock() {
 	}
 }
 
-// tick pauses idle sessions and ends overdue runs. It looks at attached machines
-// only, in memory.
+// tick pauses idle sessions, ends overdue runs and looks after silent ones. It
+// looks at attached machines only, in memory.
 func (e *Engine) tick(now time.Time) {
 	for _, a := range e.allActors() {
 		m := a.attached()
 		if m == nil {
 			continue
+		}
+		if m.lookForSilence(now) {
+			e.spawn(func(ctx context.Context) { e.warnOfSilence(ctx, m) })
+		}
+		if m.unreachable(now) {
+			e.spawn(func(ctx context.Context) { e.giveUpRun(ctx, m) })
 		}
 		switch idle, over := m.due(now); {
 		case over:

@@ -47,6 +47,8 @@ type machine struct {
 	stored  time.Time     // last activity as the store knows it
 	idleAsk time.Time     // when it was last asked to pause for being idle
 	runEnds time.Time     // deadline of the running run; zero when none runs
+	listen  time.Time     // when to look whether the running run is silent
+	lost    time.Time     // since when there is no link
 }
 
 // hold takes a started machine and begins to accept its guest.
@@ -56,6 +58,7 @@ func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Co
 		gone: make(chan struct{}), up: make(chan struct{}), linked: make(chan struct{}),
 	}
 	m.active, m.stored = lastActivity(s, e.now())
+	m.lost = e.now()
 	if s.State == session.Paused {
 		m.rest = frozen
 	}
@@ -223,7 +226,7 @@ func (m *machine) disconnect(link *guestapi.Link) {
 	if m.link != link {
 		return
 	}
-	m.link = nil
+	m.link, m.lost = nil, m.engine.now()
 	select {
 	case <-m.linked:
 		m.linked = make(chan struct{})
@@ -305,6 +308,7 @@ func (m *machine) runUntil(deadline time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.runEnds = deadline
+	m.listen = m.engine.now().Add(silenceLimit)
 	m.active = m.engine.now()
 	m.stored = m.active // with the event of the run's start or end
 }

@@ -49,6 +49,9 @@ func (m reporter) Report(ctx context.Context, batch guestapi.Batch) (guestapi.Ac
 		return guestapi.Ack{}, err
 	}
 	m.touch()
+	if slices.ContainsFunc(batch.Reports, func(r guestapi.Report) bool { return r.Run != "" }) {
+		m.listenAfter(silenceLimit)
+	}
 	return ack, nil
 }
 

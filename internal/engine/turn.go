@@ -62,6 +62,7 @@ func (e *Engine) resumeTurn(ctx context.Context, m *machine) {
 	if r != nil {
 		if r.State == session.RunRunning {
 			m.runUntil(r.Deadline)
+			m.listenAfter(silenceSettle)
 		}
 		e.givePrompt(ctx, m, *r)
 		e.repeatAnswers(ctx, m, r.ID)
@@ -78,6 +79,7 @@ func (e *Engine) takeUpRun(ctx context.Context, m *machine) {
 	}
 	if r.State == session.RunRunning {
 		m.runUntil(r.Deadline)
+		m.listenAfter(silenceSettle)
 	}
 	if !r.CancelAt.IsZero() {
 		e.spawn(func(ctx context.Context) { e.carryOutCancel(ctx, *r, make(chan guestapi.CancelOutcome, 1)) })

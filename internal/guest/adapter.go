@@ -80,6 +80,11 @@ type Sink interface {
 	Cost(event.Cost, Source)
 	Log(event.Log, Source)
 
+	// Alive notes a sign of life that has no report of its own, so that an agent
+	// at work is not taken for a silent one: it becomes a log entry when nothing
+	// was reported for a minute.
+	Alive(Source)
+
 	// NewKey makes the key of an ask. The answer may come before Ask returns,
 	// so whoever waits for it is registered in between.
 	NewKey() string

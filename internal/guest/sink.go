@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"paddock/internal/event"
@@ -34,14 +35,19 @@ type sink struct {
 	mu      sync.Mutex
 	started bool // the first piece of text was given
 	asks    int
+	last    time.Time // of the last report
 }
+
+// alivePause is how long a turn may report nothing before a sign of life is
+// reported as such. The host calls a run silent after two minutes.
+const alivePause = time.Minute
 
 func (s *sink) Begin() { s.begin() }
 
 func (s *sink) Delta(text string, reasoning bool, source Source) {
 	s.mu.Lock()
 	first := !s.started
-	s.started = true
+	s.started, s.last = true, time.Now()
 	s.mu.Unlock()
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	for len(text) > 0 {
@@ -70,6 +76,16 @@ func (s *sink) Cost(c event.Cost, source Source)   { s.event(event.CostAccrued, 
 func (s *sink) Log(l event.Log, source Source) {
 	l.Message = clip(l.Message, maxText)
 	s.event(event.RunLog, l, source)
+}
+
+// Alive is part of Sink.
+func (s *sink) Alive(source Source) {
+	s.mu.Lock()
+	due := time.Since(s.last) >= alivePause
+	s.mu.Unlock()
+	if due {
+		s.Log(event.Log{Level: "debug", Message: "the agent is at work"}, Source{Type: source.Type})
+	}
 }
 
 // NewKey is part of Sink. Run ids are unique for ever, so the key is, also in a
@@ -107,6 +123,9 @@ func (s *sink) report(r guestapi.Report, payload any, source Source) {
 		data, _ = journal.Encode(event.Log{Level: "warn", Message: fmt.Sprintf("an entry of %d bytes could not be reported", len(data))})
 	}
 	r.Run, r.Data, r.SourceType, r.SourceRaw = s.run, data, clip(source.Type, 256), cutRaw(source.Raw)
+	s.mu.Lock()
+	s.last = time.Now()
+	s.mu.Unlock()
 	_ = s.journal.Add(s.ctx, r) // the only error is the daemon's end
 }
 

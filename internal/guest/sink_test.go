@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -99,4 +101,24 @@ func TestAbridgedSaysSo(t *testing.T) {
 	if s := abridge("echo é; rm -rf /", 6); s != "echo … (and 12 bytes more that are not shown)" {
 		t.Error(s)
 	}
+}
+
+// Signs of life become reports only where nothing else was reported for long.
+func TestAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := journal.New(1 << 20)
+		s := &sink{ctx: context.Background(), journal: j, run: id.New[id.Run]().String(), last: time.Now()}
+		for range 13 { // each ten seconds, for more than two minutes
+			s.Alive(Source{Type: "usage_update"})
+			<-time.After(10 * time.Second) // of the bubble
+		}
+		s.Log(event.Log{Level: "info", Message: "x"}, Source{})
+		<-time.After(alivePause - 1)
+		s.Alive(Source{})
+		for i, r := range collect(t, j, 3) {
+			if got := strings.Contains(string(r.Data), "at work"); got != (i < 2) {
+				t.Errorf("report %d is %s", i, r.Data)
+			}
+		}
+	})
 }

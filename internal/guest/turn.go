@@ -77,7 +77,7 @@ func (t *turns) remember(run id.Run, begins bool) {
 
 func (t *turns) play(adapter Adapter, u *turn, prompt guestapi.Prompt) {
 	d := t.daemon
-	s := &sink{ctx: d.ctx, journal: d.journal, run: u.run.String(), begin: func() { u.begin(d.options.TreeGroup) }}
+	s := &sink{ctx: d.ctx, journal: d.journal, run: u.run.String(), begin: func() { u.begin(d.options.TreeGroup) }, last: time.Now()}
 	end := adapter.Turn(d.ctx, prompt, s)
 	if u.close() {
 		d.killTurn(u, treeGrace) // what the agent left running must not outlive a cancel

@@ -79,6 +79,7 @@ func (a *adapter) sessionUpdate(p *process, f frame) {
 	}
 	u := params.Update
 	if t := a.turnOf(p); t != nil && t.say.update(u, f.raw) {
+		t.sink.Alive(guest.Source{Type: u.Kind})
 		return
 	}
 	if u.Kind == "user_message_chunk" {
