@@ -22,11 +22,14 @@ import (
 // soon bounds what the tests wait for; the limits they wait out are shorter.
 const soon = 20 * time.Second
 
-// wire serves an edge whose limits are short, for tests that write bytes.
-func wire(t *testing.T, s surface) string {
+// short is a limit for tests that wait it out.
+const short = 400 * time.Millisecond
+
+// wire serves an edge with one limit on every wait, for tests that write bytes.
+func wire(t *testing.T, s surface, limit time.Duration) string {
 	t.Helper()
-	server := HTTP(newHandler(s, Options{BodyTimeout: 200 * time.Millisecond, AnswerTimeout: 200 * time.Millisecond}))
-	server.ReadHeaderTimeout, server.ReadTimeout, server.IdleTimeout = 200*time.Millisecond, 200*time.Millisecond, 200*time.Millisecond
+	server := HTTP(newHandler(s, Options{BodyTimeout: limit, AnswerTimeout: limit}))
+	server.ReadHeaderTimeout, server.ReadTimeout, server.IdleTimeout = limit, limit, limit
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +77,7 @@ const (
 // Slow and silent clients are cut off in bounded time, whatever they began, and
 // hold up nobody.
 func TestSlowClientsAreCutOff(t *testing.T) {
-	addr := wire(t, newStage())
+	addr := wire(t, newStage(), short)
 	var slow sync.WaitGroup
 	defer slow.Wait()
 	for _, begun := range []string{
@@ -104,7 +107,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 }
 
 func TestSlowBodyIsRefusedInWords(t *testing.T) {
-	got := send(t, wire(t, newStage()), input+"Content-Length: 100\r\n\r\n{")
+	got := send(t, wire(t, newStage(), short), input+"Content-Length: 100\r\n\r\n{")
 	if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, "did not come in time") {
 		t.Errorf("the answer is %s", got)
 	}
@@ -119,7 +122,7 @@ func (long) ListFiles(context.Context, id.Team, string, string) ([]guestapi.File
 
 // A reader that does not read a large answer is cut off.
 func TestMuteReaderIsCutOff(t *testing.T) {
-	addr := wire(t, long{newStage()})
+	addr := wire(t, long{newStage()}, short)
 	conn := dial(t, addr)
 	_ = conn.SetReadBuffer(4096)
 	if _, err := io.WriteString(conn, "GET /v2/agents/sessions/x/files HTTP/1.1\r\n"+goodHeader+"\r\n"); err != nil {
@@ -140,7 +143,7 @@ func TestMuteReaderIsCutOff(t *testing.T) {
 
 // A call may take longer than a body may.
 func TestLongCallsAreNotCutOff(t *testing.T) {
-	addr := wire(t, patient{newStage()})
+	addr := wire(t, patient{newStage()}, short)
 	body := `{"argv":["sleep"]}`
 	got := send(t, addr, "POST /v2/agents/sessions/x/sandbox/exec HTTP/1.1\r\n"+goodHeader+
 		fmt.Sprintf("Connection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
@@ -154,7 +157,7 @@ type patient struct{ *stage }
 
 func (p patient) Exec(ctx context.Context, _ id.Team, _ string, _ engine.ExecRequest) (engine.ExecResult, error) {
 	select {
-	case <-time.After(500 * time.Millisecond):
+	case <-time.After(3 * short):
 		return p.result, nil
 	case <-ctx.Done():
 		return engine.ExecResult{}, ctx.Err()
@@ -163,7 +166,7 @@ func (p patient) Exec(ctx context.Context, _ id.Team, _ string, _ engine.ExecReq
 
 // On the wire as other clients write it.
 func TestRequestsByHand(t *testing.T) {
-	addr := wire(t, newStage())
+	addr := wire(t, newStage(), 2*time.Second)
 	for _, c := range []struct{ name, request, begins, has string }{
 		{"HTTP/1.0", "GET /v2/agents/sessions HTTP/1.0\r\n" + goodHeader + "\r\n", "HTTP/1.0 200 OK", "X-Request-Id: req_"},
 		{"another host in the line", "GET http://evil/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 200", `"ok"`},
@@ -184,10 +187,12 @@ func TestRequestsByHand(t *testing.T) {
 		{"TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "", ""},
 		{"less than was said", input + "Connection: close\r\nContent-Length: 14\r\n\r\n{\"text\":\"hi\"}", "HTTP/1.1 400", "did not come in time"},
 		{"more than was said", input + "Connection: close\r\nContent-Length: 13\r\n\r\n{\"text\":\"hi\"}}", "HTTP/1.1 200", `"run_id"`},
-		{"chunks over the limit", input + "Transfer-Encoding: chunked\r\n\r\n800001\r\n" + strings.Repeat(" ", maxInput+1) + "\r\n0\r\n\r\n", "HTTP/1.1 413", "larger than 8192 KiB"},
+		{"chunks over the limit", "POST /v2/agents/sessions/x/pause HTTP/1.1\r\n" + goodHeader + "Transfer-Encoding: chunked\r\n\r\n100001\r\n" +
+			strings.Repeat(" ", maxBody+1) + "\r\n0\r\n\r\n", "HTTP/1.1 413", "larger than 1024 KiB"},
 		{"an expectation nobody has", input + "Expect: magic\r\nContent-Length: 13\r\n\r\n", "HTTP/1.1 417", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			got := send(t, addr, c.request)
 			if !strings.HasPrefix(got, c.begins) || !strings.Contains(got, c.has) {
 				t.Errorf("the answer is %.700s", got)
@@ -198,7 +203,7 @@ func TestRequestsByHand(t *testing.T) {
 
 // A body is asked for only when the header was good enough to want it.
 func TestExpectContinue(t *testing.T) {
-	addr := wire(t, newStage())
+	addr := wire(t, newStage(), soon)
 	ask := func(header string) string {
 		conn := dial(t, addr)
 		if _, err := io.WriteString(conn, header+"Expect: 100-continue\r\n\r\n"); err != nil {
@@ -216,7 +221,7 @@ func TestExpectContinue(t *testing.T) {
 // Each of the requests that came at once gets its answer, in order; what a
 // request hides in its body is none.
 func TestPipelinesAndSmuggling(t *testing.T) {
-	addr := wire(t, newStage())
+	addr := wire(t, newStage(), soon)
 	answers := func(text string) (statuses []int) {
 		reader := bufio.NewReader(strings.NewReader(send(t, addr, text)))
 		for {
@@ -238,7 +243,7 @@ func TestPipelinesAndSmuggling(t *testing.T) {
 }
 
 func TestManyConnections(t *testing.T) {
-	addr := wire(t, newStage())
+	addr := wire(t, newStage(), soon)
 	for range 300 {
 		dial(t, addr)
 	}
