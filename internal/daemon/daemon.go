@@ -134,7 +134,7 @@ func serve(ctx context.Context, cfg Config, e *engine.Engine, l net.Listener, ur
 	stopped := make(chan struct{})
 	go func() { // owned here: Serve returns once h is shut down or closed
 		defer close(stopped)
-		failed <- h.Serve(l)
+		failed <- h.Serve(server.Listen(l))
 	}()
 	defer func() { <-stopped }()
 	cfg.Log.Info("serving", "url", url, "data_dir", cfg.DataDir, "version", cfg.Version)

@@ -50,20 +50,29 @@ func headerSize(r *http.Request) int {
 	return size
 }
 
-// HTTP wraps a handler into a server with the edge's limits. Its Shutdown ends
+// HTTP wraps a handler into a server with the edge's limits, to be served on a
+// Listen. Its Shutdown ends
 // event streams at once; other calls are waited for. There is no limit on how
 // long an answer takes: streams and execs are long, and streams limit each
 // write by themselves.
 func HTTP(handler http.Handler) *http.Server {
 	stopping, stop := context.WithCancel(context.Background())
 	server := &http.Server{
-		Handler:           handler,
+		Handler:           handling(handler),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       time.Minute, // until bounded knows better
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    4 * maxHeader, // past this not even an answer of ours is given
 
 		DisableGeneralOptionsHandler: true, // it answers OPTIONS * without an id
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, conn)
+		},
+		ConnState: func(conn net.Conn, state http.ConnState) {
+			if c, ok := conn.(*connection); ok && state == http.StateIdle {
+				c.set(false)
+			}
+		},
 		BaseContext: func(net.Listener) context.Context {
 			return context.WithValue(context.Background(), stoppingKey{}, stopping)
 		},
@@ -73,6 +82,18 @@ func HTTP(handler http.Handler) *http.Server {
 }
 
 type stoppingKey struct{}
+
+type connectionKey struct{}
+
+// handling marks the connection of each call as a handler's.
+func handling(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
+			c.set(true)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // untilStop is the call's context, ended also when the server begins to stop.
 func untilStop(r *http.Request) (context.Context, context.CancelFunc) {

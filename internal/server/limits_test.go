@@ -35,7 +35,7 @@ func wire(t *testing.T, s surface, limit time.Duration) string {
 		t.Fatal(err)
 	}
 	var serving sync.WaitGroup
-	serving.Go(func() { _ = server.Serve(listener) })
+	serving.Go(func() { _ = server.Serve(Listen(listener)) })
 	t.Cleanup(func() {
 		_ = server.Close()
 		serving.Wait()
@@ -184,7 +184,7 @@ func TestRequestsByHand(t *testing.T) {
 		{"a folded header", "GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\r\n c: d\r\nConnection: close\r\n\r\n", "HTTP/1.1 ", ""},
 		{"no host", "GET /healthz HTTP/1.1\r\n\r\n", "HTTP/1.1 400", ""},
 		{"two hosts", "GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", "HTTP/1.1 400", ""},
-		{"TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "", ""},
+		{"TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", "HTTP/1.1 400", ""},
 		{"less than was said", input + "Connection: close\r\nContent-Length: 14\r\n\r\n{\"text\":\"hi\"}", "HTTP/1.1 400", "did not come in time"},
 		{"more than was said", input + "Connection: close\r\nContent-Length: 13\r\n\r\n{\"text\":\"hi\"}}", "HTTP/1.1 200", `"run_id"`},
 		{"chunks over the limit", "POST /v2/agents/sessions/x/pause HTTP/1.1\r\n" + goodHeader + "Transfer-Encoding: chunked\r\n\r\n100001\r\n" +
@@ -196,6 +196,17 @@ func TestRequestsByHand(t *testing.T) {
 			got := send(t, addr, c.request)
 			if !strings.HasPrefix(got, c.begins) || !strings.Contains(got, c.has) {
 				t.Errorf("the answer is %.700s", got)
+			}
+			response, err := http.ReadResponse(bufio.NewReader(strings.NewReader(got)), nil)
+			if err != nil {
+				t.Fatalf("%v: %s", err, got)
+			}
+			text, err := io.ReadAll(response.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if response.StatusCode >= 400 {
+				errorOf(t, call{response.StatusCode, response.Header, string(text)})
 			}
 		})
 	}
@@ -231,10 +242,14 @@ func TestPipelinesAndSmuggling(t *testing.T) {
 			}
 			_, _ = io.Copy(io.Discard, response.Body)
 			statuses = append(statuses, response.StatusCode)
+			if response.Header.Get("X-Request-Id") == "" {
+				t.Errorf("an answer %d without an id", response.StatusCode)
+			}
 		}
 	}
 	health, last := "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", "GET /nope HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 	equal(t, answers(health+"GET /v2/agents/sessions HTTP/1.1\r\n"+goodHeader+"\r\n"+health+last), []int{200, 200, 200, 404})
+	equal(t, answers(health+health+"FOO\r\n\r\n"), []int{200, 200, 400})
 	hidden := "GET /openapi.yaml HTTP/1.1\r\nHost: x\r\n\r\n"
 	equal(t, answers(input+fmt.Sprintf("Content-Length: %d\r\n\r\n", len(hidden))+hidden+last), []int{400, 404})
 	// Both framings: the chunks count (RFC 9112, 6.3), and what follows them is

@@ -1,12 +1,10 @@
 package server
 
 import (
-	"crypto/rand"
 	"errors"
 	"net/http"
 	"regexp"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,7 +23,7 @@ func (e *edge) observed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := r.Header.Get(requestIDHeader)
 		if !saneID().MatchString(name) {
-			name = "req_" + strings.ToLower(rand.Text())
+			name = newRequestID()
 		}
 		w.Header().Set(requestIDHeader, name)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
