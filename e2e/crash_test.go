@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -105,17 +107,21 @@ func TestServerKilledAtEachStep(t *testing.T) {
 		step string
 		do   func(s *server, id string) // may fail: the server dies under it
 		want godo.HostedAgentSessionStatus
+		pool int // spares
 	}{
-		{"create.stored", nil, godo.HostedAgentSessionStatusReady},
-		{"boot.planned", nil, godo.HostedAgentSessionStatusReady},
-		{"boot.started", nil, godo.HostedAgentSessionStatusReady},
-		{"pause.drained", pause, godo.HostedAgentSessionStatusReady},
-		{"pause.frozen", pause, godo.HostedAgentSessionStatusReady},
-		{"resume.thawed", pauseAndResume, godo.HostedAgentSessionStatusPaused},
+		{"create.stored", nil, godo.HostedAgentSessionStatusReady, 0},
+		{"create.stored", nil, godo.HostedAgentSessionStatusReady, 1},
+		{"boot.claimed", nil, godo.HostedAgentSessionStatusReady, 1},
+		{"boot.welcomed", nil, godo.HostedAgentSessionStatusReady, 1},
+		{"boot.planned", nil, godo.HostedAgentSessionStatusReady, 0},
+		{"boot.started", nil, godo.HostedAgentSessionStatusReady, 0},
+		{"pause.drained", pause, godo.HostedAgentSessionStatusReady, 0},
+		{"pause.frozen", pause, godo.HostedAgentSessionStatusReady, 0},
+		{"resume.thawed", pauseAndResume, godo.HostedAgentSessionStatusPaused, 0},
 	} {
-		t.Run(c.step, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s with %d spares", c.step, c.pool), func(t *testing.T) {
 			t.Parallel() // each has a server of its own
-			s := startServer(t)
+			s := startServer(t, "--pool", strconv.Itoa(c.pool))
 			id := ""
 			if c.do != nil {
 				id = s.create("agent: demo\nname: victim\n").SessionID
@@ -124,6 +130,10 @@ func TestServerKilledAtEachStep(t *testing.T) {
 			s.env = []string{"PADDOCK_FAILPOINT=" + c.step}
 			s.start()
 			s.waitServing()
+			var spares []string
+			if c.pool > 0 {
+				spares = s.waitSpares(c.pool)
+			}
 			if c.do == nil {
 				_, _, _ = s.client().HostedAgents.CreateSessionFromManifest(context.Background(), []byte("agent: demo\nname: victim\n"), nil)
 			} else {
@@ -133,6 +143,9 @@ func TestServerKilledAtEachStep(t *testing.T) {
 			s.restart()
 			sess := s.get("victim")
 			got := s.waitStatus(sess.SessionID, c.want)
+			for _, id := range spares { // claimed or not, it never was anybody's
+				s.assertGone(id)
+			}
 			if got.Status == godo.HostedAgentSessionStatusReady {
 				s.waitExec(sess.SessionID, "echo alive", "alive\n")
 			}

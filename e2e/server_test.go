@@ -84,7 +84,7 @@ func freePort(t *testing.T) string {
 
 func (s *server) start() {
 	s.t.Helper()
-	cmd := exec.Command(program, append([]string{"serve", "--listen", s.addr, "--data-dir", s.dir, "--log-level", "debug"}, s.args...)...)
+	cmd := exec.Command(program, append([]string{"serve", "--listen", s.addr, "--data-dir", s.dir, "--log-level", "debug", "--pool", spares()}, s.args...)...)
 	cmd.Env = append(append(os.Environ(), "PADDOCK_TOKEN="+token), s.env...)
 	cmd.Stdout, cmd.Stderr = s.log, s.log
 	cmd.WaitDelay = 20 * time.Second // a sandbox that kept our pipe would show here
@@ -99,6 +99,16 @@ func (s *server) start() {
 			fmt.Fprintln(s.log, "SOMEBODY KEPT THE SERVER'S OUTPUT OPEN")
 		}
 	}()
+}
+
+// spares is how many spare sandboxes a server keeps whose test does not say: none,
+// for most tests would never use one. PADDOCK_TEST_POOL has all tests run with
+// some.
+func spares() string {
+	if n := os.Getenv("PADDOCK_TEST_POOL"); n != "" {
+		return n
+	}
+	return "0"
 }
 
 func (s *server) waitServing() {

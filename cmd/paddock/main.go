@@ -9,6 +9,7 @@ import (
 	"paddock/internal/cli"
 	"paddock/internal/daemon"
 	"paddock/internal/demo"
+	"paddock/internal/engine"
 	"paddock/internal/sandbox/gvisor"
 )
 
@@ -41,7 +42,9 @@ func serve(ctx context.Context, cfg cli.ServeConfig) error {
 	}
 	return daemon.Run(ctx, daemon.Config{
 		Version: version, Listen: cfg.Listen, DataDir: cfg.DataDir, TemplateDir: cfg.TemplateDir,
-		MaxActiveSessions: cfg.MaxActiveSessions, Token: cfg.Token, Out: cfg.Out, Log: log,
+		MaxActiveSessions: cfg.MaxActiveSessions, Pool: cfg.Pool,
+		Reserve: engine.Room{Memory: int64(cfg.MemoryReserve) << 20, Disk: int64(cfg.DiskReserve) << 20},
+		Token:   cfg.Token, Out: cfg.Out, Log: log,
 	})
 }
 

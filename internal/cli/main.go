@@ -27,6 +27,9 @@ type ServeConfig struct {
 	DataDir           string // absolute folder that keeps everything
 	TemplateDir       string // absolute folder of root file systems
 	MaxActiveSessions int    // slots of a team, ≥ 1
+	Pool              int    // most started sandboxes kept ready for creates, 0: none
+	MemoryReserve     int    // MiB of memory of the host that creates leave free
+	DiskReserve       int    // MiB of the data folder's disk that creates leave free
 	LogLevel          string // debug, info, warn, error
 	LogFormat         string // auto, text, json
 	Token             string // PADDOCK_TOKEN; empty: the server makes one

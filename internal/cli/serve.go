@@ -11,11 +11,16 @@ import (
 	"paddock/internal/clientcontext"
 )
 
-const defaultMaxActiveSessions = 50
+const (
+	defaultMaxActiveSessions = 50
+	defaultPool              = 16
+	defaultReserve           = 512 // MiB, of memory and of disk
+)
 
 func newServe(a *app) *cobra.Command {
 	places := clientcontext.Here()
 	cfg := ServeConfig{Listen: clientcontext.DefaultListen, DataDir: places.DataDir, MaxActiveSessions: defaultMaxActiveSessions,
+		Pool: defaultPool, MemoryReserve: defaultReserve, DiskReserve: defaultReserve,
 		LogLevel: "info", LogFormat: "auto"}
 	cmd := &cobra.Command{
 		Use:     "serve",
@@ -48,6 +53,9 @@ folder: name it in PADDOCK_CONTEXT.`,
 	f.StringVar(&cfg.DataDir, "data-dir", cfg.DataDir, "`folder` that keeps everything")
 	f.StringVar(&cfg.TemplateDir, "template-dir", "", "`folder` of root file systems, best on the disk of /usr (default as root /var/lib/paddock-templates, else templates in the data folder)")
 	f.IntVar(&cfg.MaxActiveSessions, "max-active-sessions", cfg.MaxActiveSessions, "sessions a team may have at once, paused ones included")
+	f.IntVar(&cfg.Pool, "pool", cfg.Pool, "most sandboxes to keep started for the next creates; 0 keeps none")
+	f.IntVar(&cfg.MemoryReserve, "memory-reserve", cfg.MemoryReserve, "`MiB` of this host's memory that new sessions leave free")
+	f.IntVar(&cfg.DiskReserve, "disk-reserve", cfg.DiskReserve, "`MiB` of the data folder's disk that new sessions leave free")
 	f.StringVar(&cfg.LogLevel, "log-level", cfg.LogLevel, "debug, info, warn or error")
 	f.StringVar(&cfg.LogFormat, "log-format", cfg.LogFormat, "text, json, or auto: text on a terminal")
 	return cmd
@@ -65,6 +73,14 @@ func needRoot(cmd *cobra.Command, places clientcontext.Places) error {
 func (cfg *ServeConfig) complete(cmd *cobra.Command, places clientcontext.Places) error {
 	if cfg.MaxActiveSessions < 1 {
 		return usagef(cmd, "--max-active-sessions is %d, at least 1 is needed", cfg.MaxActiveSessions)
+	}
+	for _, n := range []struct {
+		flag  string
+		value int
+	}{{"--pool", cfg.Pool}, {"--memory-reserve", cfg.MemoryReserve}, {"--disk-reserve", cfg.DiskReserve}} {
+		if n.value < 0 {
+			return usagef(cmd, "%s is %d, it cannot be less than 0", n.flag, n.value)
+		}
 	}
 	if err := oneOf(cmd, "--log-level", cfg.LogLevel, "debug", "info", "warn", "error"); err != nil {
 		return err

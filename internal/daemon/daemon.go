@@ -29,8 +29,10 @@ type Config struct {
 	DataDir           string // absolute
 	TemplateDir       string // absolute
 	MaxActiveSessions int
-	Token             string    // admitted for the default team; empty: one is made
-	Out               io.Writer // for people
+	Pool              int         // most spare sandboxes
+	Reserve           engine.Room // that creates leave of this host
+	Token             string      // admitted for the default team; empty: one is made
+	Out               io.Writer   // for people
 	Log               *slog.Logger
 }
 
@@ -76,6 +78,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	e := engine.New(engine.Options{
 		Store: st, Driver: driver, Logger: cfg.Log,
 		MaxActiveSessions: cfg.MaxActiveSessions, Warnings: warnings,
+		Pool: cfg.Pool, Reserve: cfg.Reserve, Free: func() (engine.Room, error) { return freeRoom(cfg.DataDir) },
 	})
 	defer e.Stop()
 	url := clientcontext.URLOf(l.Addr())

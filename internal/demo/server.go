@@ -31,7 +31,7 @@ func (s *server) start(ctx context.Context, api *client.Client) error {
 		return fmt.Errorf("open the server's log: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command(s.exe, "serve", "--listen", s.address, "--data-dir", s.data)
+	cmd := exec.Command(s.exe, "serve", "--listen", s.address, "--data-dir", s.data, "--pool", "0")
 	cmd.Env = append(os.Environ(), "PADDOCK_TOKEN="+s.token)
 	cmd.Stdout, cmd.Stderr = log, log
 	// In a group of its own an interrupt at the terminal does not reach it: the

@@ -53,23 +53,28 @@ func (e *Engine) adopt(ctx context.Context) error {
 }
 
 // clearStrangers destroys what the driver finds of machines the store does not
-// know: their session was never stored, or they were forgotten in the middle of
-// their removal.
+// know: the spares of a server that was killed, and what was forgotten in the
+// middle of its removal.
 func (e *Engine) clearStrangers(ctx context.Context, known map[string]bool) error {
 	found, err := e.driver.Leftovers(ctx)
 	if err != nil {
 		return fmt.Errorf("look for leftovers: %w", err)
 	}
+	var g errgroup.Group
+	g.SetLimit(adoptAtOnce)
 	for _, h := range found {
 		if known[h.ID] {
 			continue
 		}
-		e.log.Warn("destroying a sandbox that no session owns", "sandbox_id", h.ID)
-		if err := e.driver.Destroy(ctx, h); err != nil {
-			e.log.Error("destroy leftover", "sandbox_id", h.ID, "error", err)
-		}
+		e.log.Info("removing a sandbox that no session owns", "sandbox_id", h.ID)
+		g.Go(func() error {
+			if err := e.driver.Destroy(ctx, h); err != nil {
+				e.log.Error("destroy leftover", "sandbox_id", h.ID, "error", err)
+			}
+			return nil
+		})
 	}
-	return nil
+	return g.Wait()
 }
 
 // takeUp goes on with one session.
@@ -102,7 +107,11 @@ func (e *Engine) startAgain(ctx context.Context, a *actor) {
 	if err != nil {
 		e.log.Error("give time to start again", "session_id", a.session, "error", err)
 	}
-	a.post(func(ctx context.Context) { e.boot(ctx, a) })
+	a.post(func(ctx context.Context) {
+		// It was admitted when it was created.
+		e.host.promise(startMemory, 1)
+		e.boot(ctx, a, &place{engine: e, memory: startMemory})
+	})
 }
 
 // recover finds a session's machine and brings it to the state the store says.
@@ -133,7 +142,7 @@ func (e *Engine) recover(ctx context.Context, a *actor, s session.Session, row s
 	if err != nil {
 		return errors.Join(fmt.Errorf("bring sandbox to %s: %w", s.State, err), box.Close())
 	}
-	m := e.hold(s, box, guestConfig(s, env.Spec), row.CreatedAt)
+	m := e.hold(s, box, guestConfig(s, env.Spec), row.CreatedAt, nil)
 	a.attach(m)
 	e.takeUpRun(ctx, m)
 	e.log.Info("session adopted", "session_id", s.ID, "state", s.State)

@@ -22,17 +22,30 @@ import (
 // bootDeadline is how long a session may be provisioning.
 const bootDeadline = 120 * time.Second
 
+// claimDeadline is how long a spare may take to become a session's machine, which
+// is a matter of milliseconds; then another machine is started.
+const claimDeadline = 10 * time.Second
+
+// firstEpoch is that of a new machine's guest; restores count on.
+const firstEpoch = 1
+
 // boot makes a session's machine and reports it ready, or failed. It is a verb
 // of the session's actor, and also what a restarted server does with a session
-// that it finds provisioning.
-func (e *Engine) boot(ctx context.Context, a *actor) {
+// that it finds provisioning. A spare in the place is the session's by now: its
+// handle was stored with the session.
+func (e *Engine) boot(ctx context.Context, a *actor, place *place) {
+	defer place.leave()
+	spare := place.claimed()
 	s, err := e.store.SessionByID(ctx, a.session)
 	if err != nil || s.State != session.Provisioning {
+		if spare != nil {
+			spare.letGo()
+		}
 		return
 	}
 	ctx, cancel := context.WithDeadline(ctx, s.Deadline)
 	defer cancel()
-	err = e.bringUp(ctx, a, s)
+	err = e.bringUp(ctx, a, s, spare)
 	if err == nil || e.ctx.Err() != nil {
 		return // ready; or the server stops, and the next one goes on here
 	}
@@ -48,17 +61,55 @@ func (e *Engine) boot(ctx context.Context, a *actor) {
 	e.giveUp(a, session.CauseBootFailed, why)
 }
 
-// bringUp goes from nothing to ready.
-func (e *Engine) bringUp(ctx context.Context, a *actor, s session.Session) error {
+// bringUp makes a session ready: with the spare, if there is one and it answers,
+// else from nothing.
+func (e *Engine) bringUp(ctx context.Context, a *actor, s session.Session, spare *spare) error {
 	env, err := e.store.Environment(ctx, s.Environment)
 	if err != nil {
+		if spare != nil {
+			spare.letGo()
+		}
 		return fmt.Errorf("read environment: %w", err)
 	}
+	if spare != nil {
+		if err = e.claim(ctx, a, s, env.Spec, spare); err != nil && ctx.Err() == nil {
+			e.log.Warn("claim spare sandbox; another is started", "session_id", s.ID, "sandbox_id", spare.id, "error", err)
+		}
+	}
+	if spare == nil || err != nil && ctx.Err() == nil {
+		err = e.startFresh(ctx, a, s, env.Spec)
+	}
+	if err != nil {
+		return err
+	}
+	return e.reportReady(ctx, s.ID, env.Spec.Template)
+}
+
+// claim makes the spare the session's machine.
+func (e *Engine) claim(ctx context.Context, a *actor, s session.Session, spec environment.Spec, spare *spare) error {
+	ctx, cancel := context.WithTimeout(ctx, claimDeadline)
+	defer cancel()
+	if err := spare.box.Claim(ctx, sandbox.Identity{Session: s.ID.String(), Hostname: hostname(s.Name)}); err != nil {
+		spare.letGo()
+		return err
+	}
+	failpoint.Hit("boot.claimed")
+	m := e.hold(s, spare.box, guestConfig(s, spec), e.now(), spare.caller)
+	a.attach(m)
+	if err := m.waitUp(ctx); err != nil {
+		return fmt.Errorf("wait for guest: %w", err)
+	}
+	failpoint.Hit("boot.welcomed")
+	return nil
+}
+
+// startFresh starts a machine for the session and waits for its guest.
+func (e *Engine) startFresh(ctx context.Context, a *actor, s session.Session, env environment.Spec) error {
 	if err := e.clearMachine(ctx, a); err != nil {
 		return fmt.Errorf("clear what an earlier start left: %w", err)
 	}
-	spec := machineSpec(s, env.Spec)
-	handle, epoch, err := e.plan(ctx, s, spec)
+	spec := machineSpec(s, env)
+	handle, err := e.plan(ctx, s, spec)
 	if err != nil {
 		return err
 	}
@@ -68,61 +119,76 @@ func (e *Engine) bringUp(ctx context.Context, a *actor, s session.Session) error
 		return fmt.Errorf("start sandbox: %w", err)
 	}
 	failpoint.Hit("boot.started")
-	m := e.hold(s, box, guestConfig(s, env.Spec), e.now())
+	m := e.hold(s, box, guestConfig(s, env), e.now(), nil)
 	a.attach(m)
 	if err := m.waitUp(ctx); err != nil {
 		return fmt.Errorf("wait for guest: %w", err)
 	}
-	err = e.change(ctx, s.ID, func(c *change) error {
+	return nil
+}
+
+// reportReady says that the session's machine is up.
+func (e *Engine) reportReady(ctx context.Context, sid id.Session, template string) error {
+	var sandbox id.Sandbox
+	err := e.change(ctx, sid, func(c *change) error {
 		if c.s.State != session.Provisioning {
 			return fmt.Errorf("session became %s while it started", c.s.State)
 		}
-		c.emit(id.Run{}, event.SandboxAllocated, event.Allocated{SandboxID: spec.ID, Kind: e.driver.Capabilities().Isolation, Template: spec.Template})
+		sandbox = c.s.Sandbox
+		c.emit(id.Run{}, event.SandboxAllocated, event.Allocated{SandboxID: sandbox.String(), Kind: e.driver.Capabilities().Isolation, Template: template})
 		return c.move(session.CauseUp, "")
 	})
 	if err != nil {
 		return fmt.Errorf("report ready: %w", err)
 	}
-	e.log.Info("session ready", "session_id", s.ID, "sandbox_id", spec.ID, "epoch", epoch)
+	e.log.Info("session ready", "session_id", sid, "sandbox_id", sandbox)
 	return nil
 }
 
 // plan stores the handle of the machine that is about to be started.
-func (e *Engine) plan(ctx context.Context, s session.Session, spec sandbox.Spec) (sandbox.Handle, int64, error) {
+func (e *Engine) plan(ctx context.Context, s session.Session, spec sandbox.Spec) (sandbox.Handle, error) {
 	handle, err := e.driver.Plan(spec)
 	if err != nil {
-		return handle, 0, fmt.Errorf("plan sandbox: %w", err)
+		return handle, fmt.Errorf("plan sandbox: %w", err)
 	}
 	encoded, err := handle.Encode()
 	if err != nil {
-		return handle, 0, fmt.Errorf("encode handle: %w", err)
+		return handle, fmt.Errorf("encode handle: %w", err)
 	}
-	const epoch = 1 // of a new machine; restores count on
 	sid, err := id.Parse[id.Sandbox](spec.ID)
 	if err != nil {
-		return handle, 0, err
+		return handle, err
 	}
 	err = e.change(ctx, s.ID, func(c *change) error {
 		if c.s.State != session.Provisioning {
 			return fmt.Errorf("session became %s before it started", c.s.State)
 		}
 		c.s.Sandbox, c.dirty = sid, true
-		return c.tx.SaveMachine(store.Machine{Session: s.ID, Sandbox: sid, Handle: encoded, Epoch: epoch, CreatedAt: c.now})
+		return c.tx.SaveMachine(store.Machine{Session: s.ID, Sandbox: sid, Handle: encoded, Epoch: firstEpoch, CreatedAt: c.now})
 	})
 	if err != nil {
-		return handle, 0, fmt.Errorf("store handle: %w", err)
+		return handle, fmt.Errorf("store handle: %w", err)
 	}
-	return handle, epoch, nil
+	return handle, nil
 }
 
 func machineSpec(s session.Session, spec environment.Spec) sandbox.Spec {
-	out := sandbox.Spec{ID: id.New[id.Sandbox]().String(), Session: s.ID.String(), Hostname: hostname(s.Name), Template: spec.Template}
-	for _, size := range environment.Sizes {
-		if size.Slug == spec.Size {
-			out.Size = sandbox.Size{Slug: size.Slug, VCPUs: size.VCPUs, MemoryMB: size.MemoryMB, DiskMB: size.DiskMB, Pids: size.Pids}
-		}
+	k := kindOf(spec)
+	return sandbox.Spec{ID: id.New[id.Sandbox]().String(), Session: s.ID.String(), Hostname: hostname(s.Name), Template: k.template, Size: k.size}
+}
+
+// kindOf is the kind of machine that a spec asks for.
+func kindOf(spec environment.Spec) kind {
+	k := kind{template: spec.Template}
+	if size, ok := environment.FindSize(spec.Size); ok {
+		k.size = sandbox.Size{Slug: size.Slug, VCPUs: size.VCPUs, MemoryMB: size.MemoryMB, DiskMB: size.DiskMB, Pids: size.Pids}
 	}
-	return out
+	return k
+}
+
+// standardKind is that of a spec which does not say.
+func standardKind() kind {
+	return kindOf(environment.Spec{Template: environment.DefaultTemplate, Size: environment.DefaultSize})
 }
 
 var notHostname = regexp.MustCompile(`[^a-z0-9]+`)

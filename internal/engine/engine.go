@@ -22,6 +22,14 @@ type Options struct {
 	// MaxActiveSessions is each team's limit; 0 means none.
 	MaxActiveSessions int
 
+	// Pool is the most spares that are kept ready for creates; 0 means none.
+	Pool int
+
+	// Free reads what this host has free for sandboxes, and Reserve is what
+	// creates leave of it. A nil Free means that everything fits.
+	Free    func() (Room, error)
+	Reserve Room
+
 	// Warnings are sentences that every create answer carries, about what this
 	// host cannot do.
 	Warnings []string
@@ -46,6 +54,8 @@ type Engine struct {
 	wg     sync.WaitGroup
 
 	flights flights
+	host    host
+	pool    *pool // nil: none
 
 	mu     sync.Mutex
 	actors map[id.Session]*actor
@@ -58,11 +68,13 @@ func New(o Options) *Engine {
 		now = time.Now
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Engine{
+	e := &Engine{
 		store: o.Store, driver: o.Driver, log: o.Logger, limit: o.MaxActiveSessions, warnings: o.Warnings,
 		now: func() time.Time { return now().Truncate(time.Microsecond) }, hub: newHub(), patience: answerPatience, ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
-		flights: flights{byID: map[flightID]*flight{}},
+		flights: flights{byID: map[flightID]*flight{}}, host: host{free: o.Free, reserve: o.Reserve},
 	}
+	e.pool = newPool(e, o.Pool)
+	return e
 }
 
 // Start holds the store against what runs on this host, takes up every session
@@ -73,11 +85,14 @@ func (e *Engine) Start(ctx context.Context) error {
 		return fmt.Errorf("adopt sandboxes: %w", err)
 	}
 	e.wg.Go(e.watchClock)
+	if e.pool != nil {
+		e.wg.Go(e.pool.run)
+	}
 	return nil
 }
 
-// Stop lets go of everything: calls in flight end, machines run on for the next
-// server. It returns when nothing of the engine runs any more.
+// Stop lets go of everything: calls in flight end, the machines of sessions run
+// on for the next server, and spares end. It returns when nothing of the engine runs any more.
 func (e *Engine) Stop() {
 	if e.ctx.Err() == nil {
 		e.saveActivity(0)
@@ -129,6 +144,19 @@ func (e *Engine) allActors() []*actor {
 		all = append(all, a)
 	}
 	return all
+}
+
+// Stats is a reading of what the engine holds.
+type Stats struct {
+	Spares   int // started machines that wait for a create
+	Starting int // sessions whose machine is being started or claimed
+}
+
+// Stats reads it.
+func (e *Engine) Stats() Stats {
+	e.host.mu.Lock()
+	defer e.host.mu.Unlock()
+	return Stats{Spares: e.pool.size(), Starting: e.host.starting}
 }
 
 // Ready says whether sessions can be started: the engine is not stopping and

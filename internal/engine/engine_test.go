@@ -30,13 +30,19 @@ type house struct {
 	driver *stubDriver
 	store  *sqlstore.Store
 	team   id.Team
+	pool   int                  // most spares
+	free   func() (Room, error) // of the host; nil: nobody knows
 
 	mu    sync.Mutex
 	clock time.Time // zero: the real one
 }
 
-func newHouse(t *testing.T) *house {
+func newHouse(t *testing.T) *house { return newHouseWith(t, func(*house) {}) }
+
+// newHouseWith is a house that is set up before its engine starts.
+func newHouseWith(t *testing.T, set func(*house)) *house {
 	h := &house{t: t, dir: t.TempDir(), driver: newStubDriver(t)}
+	set(h)
 	h.start()
 	t.Cleanup(func() { h.stop() })
 	return h
@@ -51,7 +57,7 @@ func (h *house) start() {
 		h.t.Fatal(err)
 	}
 	h.store = st
-	h.Engine = New(Options{Store: st, Driver: h.driver, Logger: log, MaxActiveSessions: 5, Now: h.now})
+	h.Engine = New(Options{Store: st, Driver: h.driver, Logger: log, MaxActiveSessions: 5, Now: h.now, Pool: h.pool, Free: h.free, Reserve: Room{Memory: 512 << 20, Disk: 1 << 30}})
 	if err := h.EnsureToken(ctx, "secret", "test"); err != nil {
 		h.t.Fatal(err)
 	}

@@ -51,8 +51,9 @@ type machine struct {
 	lost    time.Time     // since when there is no link
 }
 
-// hold takes a started machine and begins to accept its guest.
-func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Config, started time.Time) *machine {
+// hold takes a started machine and begins to accept its guest. One that has said
+// hello already is the caller; nil when none has.
+func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Config, started time.Time, caller *guestapi.Caller) *machine {
 	m := &machine{
 		engine: e, session: s.ID, box: box, config: config, started: started,
 		gone: make(chan struct{}), up: make(chan struct{}), linked: make(chan struct{}),
@@ -64,6 +65,9 @@ func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Co
 	}
 	if !s.KeepWarm {
 		m.quiet = s.IdleTimeout
+	}
+	if caller != nil {
+		m.wg.Go(func() { m.welcome(caller) })
 	}
 	m.wg.Go(m.accept)
 	e.wg.Go(m.watch)
@@ -124,11 +128,22 @@ func (m *machine) accept() {
 	}
 }
 
-// serve shakes hands and keeps one connection of the guest until it ends.
+// serve hears one connection's guest out and keeps it until it ends.
 func (m *machine) serve(conn net.Conn) {
+	caller, err := guestapi.Receive(m.engine.ctx, conn, m.box.Secret())
+	if err != nil {
+		m.engine.log.Warn("guest refused", "session_id", m.session, "error", err)
+		return
+	}
+	m.welcome(caller)
+}
+
+// welcome admits a guest that has said hello and keeps its connection until it
+// ends.
+func (m *machine) welcome(caller *guestapi.Caller) {
 	ctx, cancel := context.WithCancel(m.engine.ctx)
 	defer cancel()
-	link, err := guestapi.Accept(ctx, conn, m.box.Secret(), func(h guestapi.Hello) guestapi.Welcome { return m.greet(ctx, h) }, reporter{m})
+	link, err := caller.Admit(ctx, m.greet(ctx), reporter{m})
 	if err != nil {
 		m.engine.log.Warn("guest refused", "session_id", m.session, "error", err)
 		return
@@ -153,7 +168,7 @@ func (m *machine) serve(conn net.Conn) {
 
 // greet answers a guest that knows the secret: its epoch, how much of it is
 // stored, and the active run. A second guest beside a live one is refused.
-func (m *machine) greet(ctx context.Context, _ guestapi.Hello) guestapi.Welcome {
+func (m *machine) greet(ctx context.Context) guestapi.Welcome {
 	refuse := func(why string) guestapi.Welcome { return guestapi.Welcome{Version: guestapi.Version, Error: why} }
 	m.mu.Lock()
 	live := m.link != nil

@@ -28,6 +28,13 @@ func (e *Engine) CreateSession(ctx context.Context, team id.Team, req CreateRequ
 	if req.Name != "" {
 		name = req.Name
 	}
+	place := e.makePlace(ctx, kindOf(env.Spec))
+	booting := false
+	defer func() {
+		if !booting {
+			place.leave()
+		}
+	}()
 	generated := name == ""
 	for {
 		if generated {
@@ -35,13 +42,16 @@ func (e *Engine) CreateSession(ctx context.Context, team id.Team, req CreateRequ
 		} else if err := session.CheckName(name); err != nil {
 			return View{}, nil, fault.New(fault.BadRequest, "name: %s", err)
 		}
-		s, err := e.insert(ctx, team, name, env, warnings, req)
+		s, err := e.insert(ctx, team, name, env, warnings, req, place)
 		if generated && errors.Is(err, store.ErrNameInUse) {
 			continue
 		}
 		if err != nil {
 			return View{}, nil, e.createRefused(err, name)
 		}
+		booting = true
+		a := e.actor(s.ID)
+		a.post(func(ctx context.Context) { e.boot(ctx, a, place) })
 		return e.fresh(s), warnings, nil
 	}
 }
@@ -81,13 +91,17 @@ func (e *Engine) environment(ctx context.Context, team id.Team, which id.Environ
 	return env, nil
 }
 
-func (e *Engine) insert(ctx context.Context, team id.Team, name string, env environment.Environment, warnings []string, req CreateRequest) (session.Session, error) {
+func (e *Engine) insert(ctx context.Context, team id.Team, name string, env environment.Environment, warnings []string, req CreateRequest, place *place) (session.Session, error) {
 	now := e.now()
 	s := session.Session{
 		ID: id.New[id.Session](), Team: team, Name: name, Environment: env.ID, Adapter: env.Spec.Agent,
 		State: session.Provisioning, IdleTimeout: env.Spec.IdleTimeout, KeepWarm: env.Spec.KeepWarm,
 		ResumeOnTopoff: req.ResumeOnTopoff, OpenAISession: req.OpenAISession,
 		CreatedAt: now, LastEventAt: now, ActiveAt: now, Deadline: now.Add(bootDeadline), Memory: "kept",
+	}
+	spare := place.spare
+	if spare != nil {
+		s.Sandbox = spare.id
 	}
 	var last int64
 	if err := ctx.Err(); err != nil {
@@ -107,6 +121,14 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 		if err := tx.CreateSession(s, e.limit); err != nil {
 			return err
 		}
+		if place.refused != nil { // last: name and slot say what waiting would not change
+			return place.refused
+		}
+		if spare != nil {
+			if err := tx.SaveMachine(store.Machine{Session: s.ID, Sandbox: spare.id, Handle: spare.handle, Epoch: firstEpoch, CreatedAt: now}); err != nil {
+				return err
+			}
+		}
 		if err := req.Once.keep(tx, team, now, Created{e.fresh(s), warnings}); err != nil {
 			return err
 		}
@@ -123,8 +145,6 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 	s.LastSeq = last
 	e.hub.publish(s.ID, last, false)
 	e.log.Info("session created", "session_id", s.ID, "name", s.Name, "adapter", s.Adapter)
-	a := e.actor(s.ID)
-	a.post(func(ctx context.Context) { e.boot(ctx, a) })
 	return s, nil
 }
 
@@ -134,6 +154,8 @@ func (e *Engine) createRefused(err error, name string) error {
 		return fault.New(fault.Conflict, "name %q is in use by another session; choose another one or remove that session", name)
 	case errors.Is(err, store.ErrNoSlot):
 		return fault.New(fault.Conflict, "team is at the limit of %d active sessions", e.limit)
+	case fault.Is(err, fault.Unavailable):
+		return err
 	}
 	return fmt.Errorf("store session: %w", err)
 }
