@@ -16,6 +16,17 @@ func (c *Client) Input(ctx context.Context, ref, text string) (run string, err e
 	return answer.RunID, err
 }
 
+// InputOnce is Input under a key of the caller's (1 to 255 printable ASCII
+// characters): when the answer was lost, the same call again within 24 hours
+// gives it and says nothing twice.
+func (c *Client) InputOnce(ctx context.Context, ref, key, text string) (run string, err error) {
+	answer, err := do[gen.InputAnswer](ctx, c, call{
+		method: http.MethodPost, path: []string{"sessions", ref, "input"}, body: gen.InputRequest{Text: text},
+		headers: map[string]string{"Idempotency-Key": key},
+	})
+	return answer.RunID, err
+}
+
 // Cancel ends a run, or the active one when run is empty.
 func (c *Client) Cancel(ctx context.Context, ref, run string) (CancelAnswer, error) {
 	return do[CancelAnswer](ctx, c, call{

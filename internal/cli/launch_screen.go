@@ -28,6 +28,9 @@ func (l *launch) screen(cmd *cobra.Command, c *client.Client, s client.Session) 
 			Explain: func(err error) string { return plain.Line(l.a.explain(err).text) },
 		},
 		screen.Terminal{In: l.a.in, Out: l.a.out, Env: os.Environ(), NoColor: l.noColor})
+	for _, text := range result.Unsent {
+		l.a.note("The server was away and may not have got this: %s", oneLine(plain.Line(text), 200))
+	}
 	switch {
 	case ctx.Err() != nil || errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, context.Canceled):
 		l.comeBack(s.Name, nil)

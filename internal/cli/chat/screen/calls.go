@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -75,29 +76,48 @@ func (a approvals) apply(m *Model) tea.Cmd {
 	return nil
 }
 
-// sent is how the first text of the outbox fared.
+// sent is how the first prompt of the outbox fared.
 type sent struct {
 	run string
 	err error
 }
 
-// send sends the first text of the outbox. The next follows when it is taken, so
-// that they come in the order in which they were typed.
+// send sends the first prompt of the outbox. The next follows when it is taken,
+// so that they come in the order in which they were typed.
 func (m *Model) send() tea.Cmd {
-	id, text := m.talk.Session.ID, m.outbox[0]
+	id, first := m.talk.Session.ID, m.outbox[0]
 	return m.do(func(ctx context.Context) tea.Msg {
-		run, err := m.api.Input(ctx, id, text)
+		run, err := m.api.InputOnce(ctx, id, first.key, first.text)
 		return sent{run, err}
 	})
 }
 
+// resendAfter is how long a prompt waits before it is sent again to a server
+// that was away.
+const resendAfter = time.Second
+
+// resend comes when that time is over.
+type resend struct{}
+
+func (resend) apply(m *Model) tea.Cmd {
+	if len(m.outbox) == 0 {
+		return nil
+	}
+	return m.send()
+}
+
 func (s sent) apply(m *Model) tea.Cmd {
-	if s.err != nil {
+	var refused *client.Error
+	switch {
+	case s.err != nil && !errors.As(s.err, &refused):
+		m.say("the server is away; the prompt is sent when it is back")
+		return tea.Tick(resendAfter, func(time.Time) tea.Msg { return resend{} })
+	case s.err != nil:
 		m.sayGrim(m.explain(s.err))
 		m.giveBack()
 		return nil
 	}
-	m.talk.Sent(s.run, m.outbox[0])
+	m.talk.Sent(s.run, m.outbox[0].text)
 	if m.outbox = m.outbox[1:]; len(m.outbox) > 0 {
 		return m.send()
 	}

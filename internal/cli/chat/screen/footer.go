@@ -68,8 +68,8 @@ func (m *Model) queue() []styled.Line {
 		}
 		lines = append([]styled.Line{faint(head).Fit(m.width)}, lines...)
 	}
-	for _, text := range m.outbox {
-		lines = append(lines, cat(faint("  … "), plainText(plain.Line(text))).Fit(m.width))
+	for _, l := range m.outbox {
+		lines = append(lines, cat(faint("  … "), plainText(plain.Line(l.text))).Fit(m.width))
 	}
 	return lines
 }

@@ -36,6 +36,7 @@ func newInput() textarea.Model {
 	styles := t.Styles()
 	styles.Focused, styles.Blurred = plain, plain
 	styles.Blurred.Prompt = lipgloss.NewStyle().Faint(true)
+	styles.Cursor = textarea.CursorStyle{Blink: true} // in the terminal's own colour
 	t.SetStyles(styles)
 	t.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("alt+enter", "shift+enter", "ctrl+j"))
 	return t
@@ -82,7 +83,7 @@ func (m *Model) submit() tea.Cmd {
 	}
 	m.input.Reset()
 	m.recalled, m.unsent, m.notice, m.view.scroll = 0, "", notice{}, 0
-	m.outbox = append(m.outbox, text)
+	m.outbox = append(m.outbox, write(text))
 	if len(m.outbox) > 1 {
 		return nil // it follows those before it
 	}
@@ -91,13 +92,22 @@ func (m *Model) submit() tea.Cmd {
 
 // giveBack puts what the server did not take in front of what was typed since.
 func (m *Model) giveBack() {
-	texts := m.outbox
+	texts := m.unsentTexts()
 	m.outbox = nil
 	if m.focus == onReason || m.focus == onField {
 		m.draft = join(append(texts, m.draft))
 		return
 	}
 	m.setInput(join(append(texts, m.input.Value())))
+}
+
+// unsentTexts are the prompts that the server has not taken.
+func (m *Model) unsentTexts() []string {
+	var texts []string
+	for _, l := range m.outbox {
+		texts = append(texts, l.text)
+	}
+	return texts
 }
 
 func join(texts []string) string {

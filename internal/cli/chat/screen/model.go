@@ -6,6 +6,7 @@ import (
 
 	"charm.land/bubbles/v2/textarea"
 	tea "charm.land/bubbletea/v2"
+	"github.com/google/uuid"
 
 	"paddock/client"
 	"paddock/internal/cli/chat"
@@ -14,7 +15,7 @@ import (
 
 // API is what the chat asks of the server; *client.Client has it.
 type API interface {
-	Input(ctx context.Context, ref, text string) (run string, err error)
+	InputOnce(ctx context.Context, ref, key, text string) (run string, err error)
 	Cancel(ctx context.Context, ref, run string) (client.CancelAnswer, error)
 	Answer(ctx context.Context, ref, approval string, answer client.AnswerRequest) error
 	Approvals(ctx context.Context, ref string, all bool) ([]client.Approval, error)
@@ -63,7 +64,7 @@ type Model struct {
 	ask  answering
 	view transcript
 
-	outbox  []string // typed, not yet taken by the server; the first is on its way
+	outbox  []letter // typed, not yet taken by the server; the first is on its way
 	notice  notice
 	link    string // how the stream stands: live, catching_up, reconnecting
 	ticking bool
@@ -78,6 +79,12 @@ type Model struct {
 	ending Ending
 	err    error // of Lost
 }
+
+// letter is a prompt on its way. Its key lets it be sent again when the answer
+// was lost.
+type letter struct{ text, key string }
+
+func write(text string) letter { return letter{text, uuid.NewString()} }
 
 // notice is one sentence to the person.
 type notice struct {
@@ -113,7 +120,7 @@ func newModel(c Config, do func(call) tea.Cmd) *Model {
 	m.view = transcript{open: map[string]bool{}, laid: map[string]*laidOut{}, markdown: markdown.New()}
 	m.input = newInput()
 	if c.Prompt != "" {
-		m.outbox = []string{c.Prompt}
+		m.outbox = []letter{write(c.Prompt)}
 	}
 	return m
 }

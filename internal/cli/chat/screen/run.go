@@ -25,6 +25,7 @@ type Result struct {
 	Ending Ending
 	Err    error // of Lost
 	Talk   *chat.Conversation
+	Unsent []string // prompts that the server may not have taken
 }
 
 // forever is how long a chat waits for a server that is away: until the person
@@ -59,5 +60,5 @@ func Run(ctx context.Context, c Config, t Terminal) (Result, error) {
 	if _, err := p.Run(); err != nil {
 		return Result{}, err
 	}
-	return Result{m.ending, m.err, m.talk}, nil
+	return Result{m.ending, m.err, m.talk, m.unsentTexts()}, nil
 }

@@ -32,6 +32,7 @@ type person struct {
 	clock time.Time
 	seq   int64
 
+	keys   []string // of prompts sent
 	asked  []string // what was asked of the server
 	refuse error    // what it answers, if not nil
 	runs   []client.Run
@@ -178,7 +179,8 @@ func (p *person) note(format string, args ...any) error {
 	return p.refuse
 }
 
-func (p *person) Input(_ context.Context, _, text string) (string, error) {
+func (p *person) InputOnce(_ context.Context, _, key, text string) (string, error) {
+	p.keys = append(p.keys, key)
 	return fmt.Sprintf("run%d", len(p.asked)), p.note("input %q", text)
 }
 
