@@ -13,6 +13,10 @@ import (
 	"paddock/internal/session"
 )
 
+// maxOpenAsks is how many questions of one run may wait for people: an agent that
+// asks without end does not fill the store.
+const maxOpenAsks = 64
+
 // asked records what the agent asks and decides it, by policy or by raising an
 // approval. A question for an answer always goes to a person: the policy
 // decides what may be done, not what people know.
@@ -32,6 +36,15 @@ func (e *Engine) asked(c *change, run *session.Run, q guestapi.Ask, r guestapi.R
 			c.emit(run.ID, event.PolicyDenied, deniedBy(q, why))
 			return e.decideByPolicy(c, a, approval.Rejected, why)
 		}
+	}
+	open, err := c.tx.Approvals(c.ctx, c.s.ID, true)
+	if err != nil {
+		return err
+	}
+	if len(open) >= maxOpenAsks {
+		why := fmt.Sprintf("%d questions wait already", len(open))
+		c.emit(run.ID, event.PolicyDenied, deniedBy(q, why))
+		return e.decideByPolicy(c, a, approval.Rejected, why)
 	}
 	if run.State == session.RunRunning {
 		if run.State, err = run.State.On(session.RunAsk); err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"paddock/internal/event"
+	"paddock/internal/failpoint"
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
@@ -104,6 +105,7 @@ func (e *Engine) noteCancel(ctx context.Context, sid id.Session, run id.Run, act
 // ourselves when that does not answer or has no such turn. What was met goes to
 // met as soon as it is known.
 func (e *Engine) carryOutCancel(ctx context.Context, r session.Run, met chan<- guestapi.CancelOutcome) {
+	failpoint.Hit("cancel.noted")
 	limit, stop := context.WithTimeout(ctx, max(r.CancelAt.Add(cancelDeadline).Sub(e.now()), cancelLeast))
 	defer stop()
 	outcome := e.cancelTurn(limit, r)

@@ -7,6 +7,7 @@ import (
 
 	"paddock/internal/approval"
 	"paddock/internal/event"
+	"paddock/internal/failpoint"
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
@@ -32,6 +33,7 @@ func (e *Engine) givePrompt(ctx context.Context, m *machine, r session.Run) {
 			return // it came to its end while the guest was away or busy
 		}
 		err = g.Prompt(ctx, r.ID, guestapi.Prompt{Text: r.Text, SourceRaw: r.SourceRaw})
+		failpoint.Hit("turn.given")
 		var refused *fault.Error
 		if err == nil || !errors.As(err, &refused) {
 			return
@@ -100,9 +102,17 @@ func (e *Engine) boundary(sid id.Session) {
 		}
 		return e.startNext(c)
 	})
-	if err != nil && ctx.Err() == nil {
-		e.log.Error("go on at boundary", "session_id", sid, "error", err)
+	if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrNotFound) {
+		return
 	}
+	e.log.Error("go on at boundary", "session_id", sid, "error", err)
+	e.spawn(func(ctx context.Context) { // else what waits there would wait for ever
+		select {
+		case <-time.After(pauseRetry):
+			e.boundary(sid)
+		case <-ctx.Done():
+		}
+	})
 }
 
 // endRun ends one run with its only terminal event, and whatever waits in it.

@@ -43,7 +43,7 @@ type turn struct {
 	cancelled bool
 	over      bool // the adapter has returned: a cancel comes too late
 	began     bool
-	before    []proc.Task // the agent's tree when the turn began
+	before    proc.Past // the agent's tree when the turn began
 }
 
 func (t *turns) prompt(adapter Adapter, run id.Run, prompt guestapi.Prompt) error {
@@ -77,7 +77,7 @@ func (t *turns) remember(run id.Run, begins bool) {
 
 func (t *turns) play(adapter Adapter, u *turn, prompt guestapi.Prompt) {
 	d := t.daemon
-	s := &sink{ctx: d.ctx, journal: d.journal, run: u.run.String(), begin: func() { u.begin(d.options.TreeGroup) }, last: time.Now()}
+	s := &sink{ctx: d.ctx, journal: d.journal, run: u.run.String(), begin: func() { u.begin(proc.Remember(d.options.TreeGroup, int(d.relief.agent.Load()))) }, last: time.Now()}
 	end := adapter.Turn(d.ctx, prompt, s)
 	if u.close() {
 		d.killTurn(u, treeGrace) // what the agent left running must not outlive a cancel
@@ -91,8 +91,7 @@ func (t *turns) play(adapter Adapter, u *turn, prompt guestapi.Prompt) {
 	s.end(end)
 }
 
-func (u *turn) begin(group uint32) {
-	before := proc.Scan(group)
+func (u *turn) begin(before proc.Past) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.began, u.before = true, before
@@ -178,7 +177,8 @@ func (u *turn) endsWithin(ctx context.Context, grace time.Duration) bool {
 }
 
 // killTurn ends every process that the agent's tree has started since the turn
-// began. What earlier turns left running, the agent itself and execs live on.
+// began. What earlier turns left running (and what that starts by itself), the
+// agent itself and execs live on.
 func (d *Daemon) killTurn(u *turn, grace time.Duration) {
 	u.mu.Lock()
 	began, before := u.began, u.before

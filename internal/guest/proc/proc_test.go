@@ -195,14 +195,18 @@ func TestKillTree(t *testing.T) {
 		t.Skip("only root may give a process a group")
 	}
 	table := newTable(t)
-	agent := start(t, table, []uint32{testGroup}, `sleep 1000 & echo ready; wait`)
+	agent := start(t, table, []uint32{testGroup}, `trap 'sleep 2000 & echo works' USR1; sleep 1000 & echo ready; while :; do wait; done`)
+	// What an earlier turn left: it goes on starting processes of its own.
+	service := start(t, table, []uint32{testGroup}, `trap '(sleep 3000; :) & echo serves' USR1; sleep 1000 & echo ready; while :; do wait; done`)
 	stranger := start(t, table, nil, "echo ready; sleep 1000")
 	agent.line(t)
 	stranger.line(t)
+	service.line(t)
 	before := Scan(testGroup)
-	if len(before) < 2 {
+	if len(before) < 3 {
 		t.Fatalf("scan: %v", before)
 	}
+	past := Remember(testGroup, agent.Pid)
 	// The turn: a child that leaves its session, its parent and its environment, and forks on.
 	turn := start(t, table, []uint32{testGroup}, `
 		setsid env -i /bin/sh -c 'while :; do /bin/sleep 0.01 & done' >/dev/null 2>&1 &
@@ -210,22 +214,34 @@ func TestKillTree(t *testing.T) {
 		echo ready`)
 	turn.line(t)
 	<-turn.Done()
+	for _, p := range []shell{agent, service} {
+		_ = unix.Kill(p.Pid, unix.SIGUSR1)
+		p.line(t)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	KillTree(ctx, testGroup, before)
-	for _, task := range Scan(testGroup) {
-		if !slices.Contains(before, task) {
-			t.Errorf("task %v is left", task)
+	KillTree(ctx, testGroup, past)
+	served, left := 0, members(testGroup)
+	for _, m := range left {
+		switch {
+		case slices.Contains(before, m.Task):
+		case m.parent == service.Pid || left[m.parent].parent == service.Pid:
+			served++
+		default:
+			t.Errorf("task %+v is left", m)
 		}
 	}
-	for _, p := range []shell{agent, stranger} {
+	if served == 0 {
+		t.Error("what an earlier turn's process had started is gone")
+	}
+	for _, p := range []shell{agent, stranger, service} {
 		select {
 		case <-p.Done():
 			t.Error("a spared process ended")
 		default:
 		}
 	}
-	KillTree(ctx, testGroup, nil)
+	KillTree(ctx, testGroup, Past{})
 	<-agent.Done()
 }
 
@@ -243,12 +259,12 @@ func TestInGroup(t *testing.T) {
 	}
 }
 
-func TestStartTime(t *testing.T) {
+func TestOrigin(t *testing.T) {
 	line := "7 (a) b (c) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 99 9"
-	if n, ok := startTime([]byte(line)); !ok || n != 12345 {
-		t.Errorf("start time %d, %v", n, ok)
+	if parent, n, ok := origin([]byte(line)); !ok || n != 12345 || parent != 1 {
+		t.Errorf("parent %d, start time %d, %v", parent, n, ok)
 	}
-	if _, ok := startTime([]byte("7 (a) S")); ok {
+	if _, _, ok := origin([]byte("7 (a) S")); ok {
 		t.Error("a short line was read")
 	}
 }

@@ -17,36 +17,43 @@ type Task struct {
 	Start uint64 // clock ticks since boot, /proc/PID/stat
 }
 
+// member is one process of a tree.
+type member struct {
+	Task
+	parent int // pid; 1 once its parent is gone
+}
+
 // Scan lists the running processes (no zombies) that have group among their
 // supplementary groups. Groups are inherited by every descendant, whether it
 // left its session, lost its parent or emptied its environment, and only
 // CAP_SETGID can drop them: so this is the tree of whatever was started with
 // the group, and nobody can sneak out of it.
-func Scan(group uint32) []Task {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
+func Scan(group uint32) (tasks []Task) {
+	for _, m := range members(group) {
+		tasks = append(tasks, m.Task)
 	}
+	return tasks
+}
+
+// members gives the tree by pid.
+func members(group uint32) map[int]member {
 	want := strconv.FormatUint(uint64(group), 10)
-	var tasks []Task
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		status, err := os.ReadFile("/proc/" + e.Name() + "/status")
+	all := map[int]member{}
+	for _, pid := range Pids() {
+		dir := "/proc/" + strconv.Itoa(pid)
+		status, err := os.ReadFile(dir + "/status")
 		if err != nil || !inGroup(status, want) {
 			continue
 		}
-		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		stat, err := os.ReadFile(dir + "/stat")
 		if err != nil {
 			continue
 		}
-		if start, ok := startTime(stat); ok {
-			tasks = append(tasks, Task{pid, start})
+		if parent, start, ok := origin(stat); ok {
+			all[pid] = member{Task{pid, start}, parent}
 		}
 	}
-	return tasks
+	return all
 }
 
 // inGroup reads /proc/PID/status: a process that is no zombie and has the group.
@@ -66,45 +73,92 @@ func inGroup(status []byte, group string) bool {
 	return alive && member
 }
 
-// startTime reads field 22 of /proc/PID/stat. Field 2, the name, is in
-// parentheses and may hold anything, so the count starts after the last one.
-func startTime(stat []byte) (uint64, bool) {
+// origin reads fields 4 and 22 of /proc/PID/stat: the parent and the start time.
+// Field 2, the name, is in parentheses and may hold anything, so the count
+// starts after the last one.
+func origin(stat []byte) (parent int, start uint64, ok bool) {
 	i := bytes.LastIndexByte(stat, ')')
 	if i < 0 {
-		return 0, false
+		return 0, 0, false
 	}
 	fields := bytes.Fields(stat[i+1:]) // fields[0] is field 3
 	if len(fields) < 20 {
-		return 0, false
+		return 0, 0, false
 	}
-	n, err := strconv.ParseUint(string(fields[19]), 10, 64)
-	return n, err == nil
+	parent, err := strconv.Atoi(string(fields[1]))
+	if err != nil {
+		return 0, 0, false
+	}
+	start, err = strconv.ParseUint(string(fields[19]), 10, 64)
+	return parent, start, err == nil
 }
 
-// KillTree ends every process of the group's tree but those in spare, and
-// returns when none of them is left or ctx is over. Processes are stopped
-// before any is killed, so that one which forks in a loop cannot outrun it.
-func KillTree(ctx context.Context, group uint32, spare []Task) {
-	spared := make(map[Task]bool, len(spare))
-	for _, t := range spare {
-		spared[t] = true
+// Past is a tree as it was at a moment, for KillTree to spare: its processes,
+// and what they have started since. Only what the agent's own processes start is
+// news: its shells and helpers are there before a turn and do the turn's work.
+type Past struct {
+	tasks map[Task]bool
+	own   map[Task]bool // the agent and its descendants among them
+}
+
+// Remember gives the group's tree as it is now; agent is the pid of its agent.
+func Remember(group uint32, agent int) Past {
+	all := members(group)
+	p := Past{tasks: map[Task]bool{}, own: map[Task]bool{}}
+	for _, m := range all {
+		p.tasks[m.Task] = true
+		up := m
+		for range all { // no longer, should the pids of a moving tree make a ring
+			if up.Pid == agent {
+				p.own[m.Task] = true
+			}
+			up = all[up.parent]
+		}
 	}
+	return p
+}
+
+// spares says whether a process of the tree all is the past's, or descends from
+// one that is not the agent's own. One that has lost its parents is not spared.
+func (p Past) spares(m member, all map[int]member) bool {
+	if p.tasks[m.Task] {
+		return true
+	}
+	for range all { // no longer, should the pids of a moving tree make a ring
+		parent, there := all[m.parent]
+		if !there {
+			return false
+		}
+		if p.tasks[parent.Task] {
+			return !p.own[parent.Task]
+		}
+		m = parent
+	}
+	return false
+}
+
+// KillTree ends every process of the group's tree but those that spare spares,
+// and returns when none of them is left or ctx is over. Processes are stopped
+// before any is killed, so that one which forks in a loop cannot outrun it.
+func KillTree(ctx context.Context, group uint32, spare Past) {
 	stopped := map[Task]bool{}
 	for fresh := true; fresh && ctx.Err() == nil; {
 		fresh = false
-		for _, t := range Scan(group) {
-			if !spared[t] && !stopped[t] {
-				stopped[t], fresh = true, true
-				_ = unix.Kill(t.Pid, unix.SIGSTOP) // gone already is as good
+		all := members(group)
+		for _, m := range all {
+			if !stopped[m.Task] && !spare.spares(m, all) {
+				stopped[m.Task], fresh = true, true
+				_ = unix.Kill(m.Pid, unix.SIGSTOP) // gone already is as good
 			}
 		}
 	}
 	for {
 		left := false
-		for _, t := range Scan(group) {
-			if !spared[t] {
+		all := members(group)
+		for _, m := range all {
+			if stopped[m.Task] || !spare.spares(m, all) {
 				left = true
-				_ = unix.Kill(t.Pid, unix.SIGKILL)
+				_ = unix.Kill(m.Pid, unix.SIGKILL)
 			}
 		}
 		if !left {
