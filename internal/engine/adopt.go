@@ -47,7 +47,9 @@ func (e *Engine) adopt(ctx context.Context) error {
 	}
 	for sid := range machines { // of sessions that failed while the server died
 		a := e.actor(sid)
-		a.post(func(ctx context.Context) { e.teardown(ctx, a) })
+		a.post(func(ctx context.Context) {
+			e.insist(ctx, a, "free sandbox", func(ctx context.Context) error { return e.clearMachine(ctx, a) })
+		})
 	}
 	return g.Wait()
 }
@@ -92,7 +94,7 @@ func (e *Engine) takeUp(ctx context.Context, s session.Session, row store.Machin
 			if !errors.Is(err, sandbox.ErrGone) {
 				why = "its sandbox could not be taken up again: " + err.Error()
 			}
-			a.post(func(context.Context) { e.giveUp(a, session.CauseLost, why) })
+			a.post(func(ctx context.Context) { e.giveUp(ctx, a, session.CauseLost, why) })
 		}
 	}
 }
@@ -145,6 +147,30 @@ func (e *Engine) recover(ctx context.Context, a *actor, s session.Session, row s
 	m := e.hold(s, box, guestConfig(s, env.Spec), row.CreatedAt, nil)
 	a.attach(m)
 	e.takeUpRun(ctx, m)
+	if s.State == session.Updating {
+		if err := e.endUpdate(ctx, s.ID, box.Paused()); err != nil {
+			return err
+		}
+	}
 	e.log.Info("session adopted", "session_id", s.ID, "state", s.State)
+	return nil
+}
+
+// endUpdate puts a session whose rollback ended with its server back to where
+// its machine stands: it has not been replaced.
+func (e *Engine) endUpdate(ctx context.Context, sid id.Session, paused bool) error {
+	cause := session.CauseRollbackReady
+	if paused {
+		cause = session.CauseRollbackPaused
+	}
+	err := e.change(ctx, sid, func(c *change) error {
+		if paused && c.s.PauseReason == "" {
+			c.s.PauseReason = session.PauseManual
+		}
+		return c.move(cause, "the rollback was interrupted; the session is as it was before")
+	})
+	if err != nil {
+		return fmt.Errorf("end interrupted rollback: %w", err)
+	}
 	return nil
 }

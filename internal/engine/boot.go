@@ -43,9 +43,9 @@ func (e *Engine) boot(ctx context.Context, a *actor, place *place) {
 		}
 		return
 	}
-	ctx, cancel := context.WithDeadline(ctx, s.Deadline)
+	inTime, cancel := context.WithDeadline(ctx, s.Deadline)
 	defer cancel()
-	err = e.bringUp(ctx, a, s, spare)
+	err = e.bringUp(inTime, a, s, spare)
 	if err == nil || e.ctx.Err() != nil {
 		return // ready; or the server stops, and the next one goes on here
 	}
@@ -58,7 +58,7 @@ func (e *Engine) boot(ctx context.Context, a *actor, place *place) {
 	case errors.As(err, &f):
 		why = f.Message
 	}
-	e.giveUp(a, session.CauseBootFailed, why)
+	e.giveUp(ctx, a, session.CauseBootFailed, why)
 }
 
 // bringUp makes a session ready: with the spare, if there is one and it answers,

@@ -48,6 +48,7 @@ type Engine struct {
 	now      func() time.Time // as exact as the store keeps it
 	hub      *hub
 	patience time.Duration // answerPatience, but in tests
+	tries    tries         // untilDone, but in tests
 
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
@@ -70,7 +71,7 @@ func New(o Options) *Engine {
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &Engine{
 		store: o.Store, driver: o.Driver, log: o.Logger, limit: o.MaxActiveSessions, warnings: o.Warnings,
-		now: func() time.Time { return now().Truncate(time.Microsecond) }, hub: newHub(), patience: answerPatience, ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
+		now: func() time.Time { return now().Truncate(time.Microsecond) }, hub: newHub(), patience: answerPatience, tries: untilDone(), ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
 		flights: flights{byID: map[flightID]*flight{}}, host: host{free: o.Free, reserve: o.Reserve},
 	}
 	e.pool = newPool(e, o.Pool)

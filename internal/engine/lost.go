@@ -17,38 +17,36 @@ func (e *Engine) machineEnded(m *machine) {
 		why = "its sandbox ran out of memory and was ended by the kernel"
 	}
 	a := e.actor(m.session)
-	a.post(func(context.Context) {
+	a.post(func(ctx context.Context) {
 		if a.attached() != m {
 			return // removed meanwhile
 		}
 		e.log.Error("sandbox lost", "session_id", m.session, "reason", exit.Reason, "oom", exit.OOM)
-		e.giveUp(a, session.CauseLost, why)
+		e.giveUp(ctx, a, session.CauseLost, why)
 	})
 }
 
 // giveUp makes a session failed and frees everything it holds on the host. The
 // history and the row stay. A session that is not in a state to fail (it is
-// being removed, or starting) is left to whoever is at it.
-func (e *Engine) giveUp(a *actor, cause session.Cause, why string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), teardownDeadline)
-	defer cancel()
-	err := e.change(ctx, a.session, func(c *change) error {
-		if _, err := c.s.State.On(cause); err != nil {
-			return errNoChange
-		}
-		c.s.Reason = why
-		if err := e.endRuns(c, event.SandboxLost, why); err != nil {
-			return err
-		}
-		if cause != session.CauseBootFailed { // then it was never said to be allocated
-			e.release(c, a.attached(), why)
-		}
-		return c.move(cause, why)
+// being removed, or starting) is left to whoever is at it. It is a verb of the
+// session's actor and goes on until it is done, or the session is removed.
+func (e *Engine) giveUp(ctx context.Context, a *actor, cause session.Cause, why string) {
+	e.insist(ctx, a, "mark session failed", func(ctx context.Context) error {
+		return e.change(ctx, a.session, func(c *change) error {
+			if _, err := c.s.State.On(cause); err != nil {
+				return errNoChange
+			}
+			c.s.Reason = why
+			if err := e.endRuns(c, event.SandboxLost, why); err != nil {
+				return err
+			}
+			if cause != session.CauseBootFailed { // then it was never said to be allocated
+				e.release(c, a.attached(), why)
+			}
+			return c.move(cause, why)
+		})
 	})
-	if err != nil {
-		e.log.Error("mark session failed", "session_id", a.session, "error", err)
-	}
-	e.teardown(ctx, a)
+	e.insist(ctx, a, "free sandbox", func(ctx context.Context) error { return e.clearMachine(ctx, a) })
 }
 
 // release says in the history that the session's sandbox is no more.
@@ -63,18 +61,34 @@ func (e *Engine) release(c *change, m *machine, why string) {
 	c.emit(id.Run{}, event.SandboxReleased, p)
 }
 
-const (
-	teardownDeadline = 60 * time.Second // of one try to free a machine
-	teardownRetry    = 2 * time.Second  // between tries
-)
+// tries says how a step is repeated that has to succeed in the end.
+type tries struct {
+	limit       time.Duration // of one try
+	first, most time.Duration // between tries: doubled each time, up to most
+}
 
-// teardown frees the session's machine. What could not be freed is tried again
-// when the server starts next; a session that is being removed is kept at until
-// it is (see finishRemoval).
-func (e *Engine) teardown(ctx context.Context, a *actor) bool {
-	if err := e.clearMachine(ctx, a); err != nil {
-		e.log.Error("free sandbox", "session_id", a.session, "error", err)
-		return false
+// untilDone is how that is done outside of tests.
+func untilDone() tries { return tries{limit: time.Minute, first: time.Second, most: time.Minute} }
+
+// insist repeats a step of a verb until it succeeds. It gives up only with ctx:
+// when the server stops, for the next one to go on, or when the session's
+// removal, which does the same, takes over.
+func (e *Engine) insist(ctx context.Context, a *actor, what string, step func(ctx context.Context) error) (done bool) {
+	for wait := e.tries.first; ; wait = min(2*wait, e.tries.most) {
+		try, cancel := context.WithTimeout(ctx, e.tries.limit)
+		err := step(try)
+		cancel()
+		if err == nil {
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		e.log.Error(what, "session_id", a.session, "error", err, "again_in", wait)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return false
+		}
 	}
-	return true
 }

@@ -60,7 +60,7 @@ func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Co
 	}
 	m.active, m.stored = lastActivity(s, e.now())
 	m.lost = e.now()
-	if s.State == session.Paused {
+	if box.Paused() {
 		m.rest = frozen
 	}
 	if !s.KeepWarm {

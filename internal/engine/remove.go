@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"time"
 
 	"paddock/internal/event"
 	"paddock/internal/id"
@@ -43,28 +42,19 @@ func (e *Engine) startRemoval(sid id.Session) {
 // finishRemoval frees the machine, trying until nothing is left of it.
 func (e *Engine) finishRemoval(ctx context.Context, a *actor) {
 	m := a.attached()
-	for try := 1; ; try++ {
-		attempt, cancel := context.WithTimeout(ctx, teardownDeadline)
-		freed := e.teardown(attempt, a)
-		cancel()
-		if freed {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return // the next server goes on
-		case <-time.After(teardownRetry):
-		}
+	if !e.insist(ctx, a, "free sandbox", func(ctx context.Context) error { return e.clearMachine(ctx, a) }) {
+		return // the next server goes on
 	}
-	err := e.change(context.WithoutCancel(ctx), a.session, func(c *change) error {
-		if c.s.State != session.Destroying {
-			return errNoChange
-		}
-		e.release(c, m, "removed")
-		return c.move(session.CauseGone, "")
+	marked := e.insist(ctx, a, "mark session destroyed", func(ctx context.Context) error {
+		return e.change(ctx, a.session, func(c *change) error {
+			if c.s.State != session.Destroying {
+				return errNoChange
+			}
+			e.release(c, m, "removed")
+			return c.move(session.CauseGone, "")
+		})
 	})
-	if err != nil {
-		e.log.Error("mark session destroyed", "session_id", a.session, "error", err)
+	if !marked {
 		return
 	}
 	e.log.Info("session destroyed", "session_id", a.session)

@@ -92,7 +92,7 @@ func receive(ctx context.Context, box sandbox.Machine) (*guestapi.Caller, error)
 
 // destroySpare ends a spare that is not in the pool.
 func (e *Engine) destroySpare(ctx context.Context, sp *spare) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), teardownDeadline)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.tries.limit)
 	defer cancel()
 	if sp.caller != nil {
 		_ = sp.caller.Close()

@@ -23,10 +23,12 @@ import (
 type stubDriver struct {
 	dir string
 
-	mu       sync.Mutex
-	machines map[string]*stubMachine
-	fail     error         // of the next Start
-	hang     chan struct{} // the next Start closes it and goes on only when it is given up
+	mu        sync.Mutex
+	machines  map[string]*stubMachine
+	onDestroy func(ctx context.Context) error // before a Destroy, which fails with its error
+	silent    bool                            // guests of machines started from now on never call
+	fail      error                           // of the next Start
+	hang      chan struct{}                   // the next Start closes it and goes on only when it is given up
 }
 
 func newStubDriver(t *testing.T) *stubDriver {
@@ -55,7 +57,9 @@ func (d *stubDriver) Start(ctx context.Context, h sandbox.Handle, _ sandbox.Spec
 	if d.hang != nil {
 		close(d.hang)
 		d.hang = nil
+		d.mu.Unlock()
 		<-ctx.Done()
+		d.mu.Lock()
 		return nil, ctx.Err()
 	}
 	if err := d.fail; err != nil {
@@ -67,7 +71,7 @@ func (d *stubDriver) Start(ctx context.Context, h sandbox.Handle, _ sandbox.Spec
 		return nil, err
 	}
 	d.machines[h.ID] = m
-	m.guest = newStubGuest(m)
+	m.guest = newStubGuest(m, d.silent)
 	return m, nil
 }
 
@@ -81,8 +85,15 @@ func (d *stubDriver) Recover(_ context.Context, h sandbox.Handle) (sandbox.Machi
 	return m, m.listen()
 }
 
-func (d *stubDriver) Destroy(_ context.Context, h sandbox.Handle) error {
+func (d *stubDriver) Destroy(ctx context.Context, h sandbox.Handle) error {
 	d.mu.Lock()
+	if do := d.onDestroy; do != nil {
+		d.mu.Unlock()
+		if err := do(ctx); err != nil {
+			return err
+		}
+		d.mu.Lock()
+	}
 	m := d.machines[h.ID]
 	delete(d.machines, h.ID)
 	d.mu.Unlock()
@@ -100,6 +111,13 @@ func (d *stubDriver) Leftovers(context.Context) ([]sandbox.Handle, error) {
 		all = append(all, m.handle)
 	}
 	return all, nil
+}
+
+// set says what is done before each Destroy.
+func (d *stubDriver) set(onDestroy func(ctx context.Context) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.onDestroy = onDestroy
 }
 
 // only gives the one machine there is.
@@ -232,11 +250,13 @@ type stubGuest struct {
 	n        int64
 }
 
-func newStubGuest(m *stubMachine) *stubGuest {
+func newStubGuest(m *stubMachine, silent bool) *stubGuest {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &stubGuest{machine: m, cancel: cancel, seen: map[id.Run]bool{}, ended: map[id.Run]bool{},
 		prompts: make(chan id.Run, 100), answers: make(chan guestapi.Answer, 100), cancels: make(chan id.Run, 100)}
-	g.wg.Go(func() { g.keepDialling(ctx) })
+	if !silent {
+		g.wg.Go(func() { g.keepDialling(ctx) })
+	}
 	return g
 }
 

@@ -15,7 +15,8 @@ var ErrGone = errors.New("sandbox is gone")
 var ErrUnsupported = errors.New("not supported by this sandbox driver")
 
 // Driver is one isolation technology. All methods are safe for concurrent use;
-// calls on different machines do not wait for each other.
+// calls on different machines do not wait for each other, and a call returns soon
+// after its context has ended.
 type Driver interface {
 	// Name is the word stored in handles, e.g. "gvisor".
 	Name() string
@@ -52,7 +53,8 @@ type Driver interface {
 }
 
 // Machine is one running (or paused) machine. Methods are safe for concurrent
-// use; verbs on one machine are serialised by the driver.
+// use; verbs on one machine are serialised by the driver, and end with their
+// context.
 type Machine interface {
 	// Handle is what the engine stores to find this machine again.
 	Handle() Handle
