@@ -4,5 +4,6 @@
 // Wherever a method takes ref, a session's id or its name will do. A refusal or
 // failure that the server reports is an *Error; every other error means that
 // the server could not be reached or did not answer in full, so a call that
-// changes something may or may not have happened.
+// changes something may or may not have happened. CreateSession and Input find
+// that out by themselves.
 package client

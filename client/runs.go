@@ -8,9 +8,10 @@ import (
 )
 
 // Input says something to the agent and returns the id of the run that answers
-// it; the run may be queued behind the active one.
+// it; the run may be queued behind the active one. A call whose answer is lost
+// is repeated, and makes one run.
 func (c *Client) Input(ctx context.Context, ref, text string) (run string, err error) {
-	answer, err := do[gen.InputAnswer](ctx, c, call{
+	answer, err := doOnce[gen.InputAnswer](ctx, c, call{
 		method: http.MethodPost, path: []string{"sessions", ref, "input"}, body: gen.InputRequest{Text: text},
 	})
 	return answer.RunID, err

@@ -14,7 +14,8 @@ type CreateOptions struct {
 }
 
 // CreateSession starts a session from a spec (YAML text) and returns once it
-// exists; it boots on. Its Warnings say what of the spec does not hold.
+// exists; it boots on. A call whose answer is lost is repeated, and makes one
+// session. Its Warnings say what of the spec does not hold.
 func (c *Client) CreateSession(ctx context.Context, spec []byte, options CreateOptions) (Session, error) {
 	query := values()
 	if options.ResumeOnTopoff {
@@ -23,7 +24,7 @@ func (c *Client) CreateSession(ctx context.Context, spec []byte, options CreateO
 	if spec == nil {
 		spec = []byte{}
 	}
-	answer, err := do[gen.SessionAnswer](ctx, c, call{
+	answer, err := doOnce[gen.SessionAnswer](ctx, c, call{
 		method: http.MethodPost, path: []string{"sessions"}, query: query,
 		headers: map[string]string{"Content-Type": "application/yaml"}, raw: spec,
 	})

@@ -41,9 +41,9 @@ func (p pages) token(last fmt.Stringer) string {
 
 // last gives the id of the element that a token points behind.
 func (p pages) last(token string) (string, error) {
-	text, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	text, err := base64.RawURLEncoding.DecodeString(token)
 	last, ours := strings.CutPrefix(string(text), p.mark)
-	if err != nil || !ours {
+	if err != nil || !ours || base64.RawURLEncoding.EncodeToString(text) != token { // one spelling: no line breaks, no odd bits
 		return "", badPageToken(token)
 	}
 	return last, nil
