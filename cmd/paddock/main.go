@@ -9,6 +9,7 @@ import (
 	"paddock/internal/cli"
 	"paddock/internal/daemon"
 	"paddock/internal/demo"
+	"paddock/internal/doctor"
 	"paddock/internal/engine"
 	"paddock/internal/sandbox/gvisor"
 )
@@ -28,6 +29,7 @@ func main() {
 		Runtime: "gvisor " + gvisor.Version(),
 		Serve:   serve,
 		Demo:    showDemo,
+		Doctor:  examine,
 	}))
 }
 
@@ -54,4 +56,15 @@ func showDemo(ctx context.Context, cfg cli.DemoConfig) error {
 		return err
 	}
 	return demo.Run(ctx, demo.Options{Out: cfg.Out, Exe: exe, Keep: cfg.Keep})
+}
+
+func examine(ctx context.Context, cfg cli.DoctorConfig) (bool, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return false, err
+	}
+	return doctor.Run(ctx, doctor.Options{
+		Exe: exe, Version: version, URL: cfg.URL, Listen: cfg.Listen, DataDir: cfg.DataDir, TemplateDir: cfg.TemplateDir,
+		Root: cfg.Root, Report: func(c doctor.Check) { cfg.Report(cli.DoctorCheck(c)) },
+	})
 }

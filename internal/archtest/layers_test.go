@@ -12,6 +12,7 @@ var layers = map[string]int{
 	"internal/failpoint":     0,
 	"internal/spelling":      0,
 	"internal/plain":         0,
+	"internal/trial":         0,
 	"internal/embedded":      0,
 	"internal/clientcontext": 0,
 
@@ -41,6 +42,7 @@ var layers = map[string]int{
 	"internal/cli":       6,
 	"internal/cli/chat":  6,
 	"internal/demo":      6,
+	"internal/doctor":    6,
 	"internal/daemon":    6,
 	"internal/fakemodel": 6,
 	"e2e/host":           6,
@@ -68,9 +70,10 @@ var only = map[string][]string{
 // narrow lists packages that may import less than their layer allows: nothing
 // of Paddock but layer 0 and what is named.
 var narrow = map[string][]string{
-	"internal/cli":  {"client"},
-	"internal/demo": {"client"},
-	"client":        {},
+	"internal/cli":    {"client"},
+	"internal/demo":   {"client"},
+	"internal/doctor": {"client"},
+	"client":          {},
 }
 
 // forTests lists what tests of any layer may use, and nothing but tests.

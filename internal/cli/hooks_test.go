@@ -28,3 +28,14 @@ func sayDemo(_ context.Context, c DemoConfig) error {
 	fmt.Fprintln(c.Out, "everything held")
 	return nil
 }
+
+// sayDoctor finds everything well but for a folder called sick.
+func sayDoctor(_ context.Context, c DoctorConfig) (bool, error) {
+	c.Report(DoctorCheck{Name: "kernel", Status: "ok", Detail: "Linux 6.1 at " + c.URL, TookMS: 1200})
+	c.Report(DoctorCheck{Name: "/dev/net/tun", Status: "warning", Detail: "is \x1b[1mnot there", Fix: "modprobe tun"})
+	if filepath.Base(c.DataDir) == "sick" {
+		c.Report(DoctorCheck{Name: "disk", Status: "failed", Detail: "full", Fix: "make room"})
+		return false, nil
+	}
+	return true, nil
+}

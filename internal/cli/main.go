@@ -19,6 +19,9 @@ type Hooks struct {
 	Serve func(ctx context.Context, cfg ServeConfig) error
 	// Demo shows a session live and asserts every step of it.
 	Demo func(ctx context.Context, cfg DemoConfig) error
+	// Doctor looks whether this host can run Paddock; it returns whether nothing
+	// stops work.
+	Doctor func(ctx context.Context, cfg DoctorConfig) (well bool, err error)
 }
 
 // ServeConfig is what `paddock serve` was told.
@@ -41,6 +44,25 @@ type ServeConfig struct {
 type DemoConfig struct {
 	Out  io.Writer
 	Keep bool // leave the temporary folder for inspection
+}
+
+// DoctorConfig is what `paddock doctor` was told.
+type DoctorConfig struct {
+	URL         string // of the server that the command line would ask
+	Listen      string
+	DataDir     string // absolute
+	TemplateDir string // absolute
+	Root        bool
+	Report      func(DoctorCheck) // told of each check as it is done
+}
+
+// DoctorCheck is one thing that doctor looked at.
+type DoctorCheck struct {
+	Name   string `json:"name"`
+	Status string `json:"status"`        // ok, warning, failed, skipped
+	Detail string `json:"detail"`        // what was found
+	Fix    string `json:"fix,omitempty"` // what to do about it
+	TookMS int64  `json:"took_ms"`
 }
 
 // Main runs one command line (args without the program's name) and returns the

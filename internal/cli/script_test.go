@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		"paddock": func() {
 			os.Exit(Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, Hooks{
 				Version: "v0.0.0-test", Runtime: "gvisor v0",
-				Serve: sayServe, Demo: sayDemo,
+				Serve: sayServe, Demo: sayDemo, Doctor: sayDoctor,
 			}))
 		},
 	})

@@ -88,17 +88,21 @@ func (cfg *ServeConfig) complete(cmd *cobra.Command, places clientcontext.Places
 	if err := oneOf(cmd, "--log-format", cfg.LogFormat, "auto", "text", "json"); err != nil {
 		return err
 	}
-	var err error
-	if cfg.DataDir, err = filepath.Abs(cfg.DataDir); err != nil {
+	return folders(&cfg.DataDir, &cfg.TemplateDir, places)
+}
+
+// folders makes both absolute; a template folder that was not named follows.
+func folders(data, templates *string, places clientcontext.Places) (err error) {
+	if *data, err = filepath.Abs(*data); err != nil {
 		return fmt.Errorf("find data folder: %w", err)
 	}
-	if cfg.TemplateDir == "" {
-		cfg.TemplateDir = filepath.Join(cfg.DataDir, "templates")
+	if *templates == "" {
+		*templates = filepath.Join(*data, "templates")
 		if places.Root {
-			cfg.TemplateDir = "/var/lib/paddock-templates"
+			*templates = "/var/lib/paddock-templates"
 		}
 	}
-	if cfg.TemplateDir, err = filepath.Abs(cfg.TemplateDir); err != nil {
+	if *templates, err = filepath.Abs(*templates); err != nil {
 		return fmt.Errorf("find template folder: %w", err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"paddock/client"
+	"paddock/internal/trial"
 )
 
 // Options say how to show the demo.
@@ -31,10 +32,10 @@ const (
 // show is one demo under way.
 type show struct {
 	Options
-	host   host
+	host   trial.Host
 	dir    string // everything of it lies there
 	api    *client.Client
-	server *server
+	server *trial.Server
 
 	sandbox string // id; empty until the session is ready
 	pid     string // of the background process, inside
@@ -51,7 +52,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	began := time.Now()
-	d := &show{Options: o, host: thisHost()}
+	d := &show{Options: o, host: trial.ThisHost()}
 	if err := d.open(); err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (d *show) open() error {
 		return fmt.Errorf("make folder: %w", err)
 	}
 	token := rand.Text()
-	d.server = &server{exe: d.Exe, address: address, token: token, data: filepath.Join(d.dir, "data"), log: filepath.Join(d.dir, "server.log")}
+	d.server = &trial.Server{Exe: d.Exe, Address: address, Token: token, Data: filepath.Join(d.dir, "data"), Log: filepath.Join(d.dir, "server.log")}
 	if d.api, err = client.New("http://"+address, token, client.Options{}); err != nil {
 		return errors.Join(err, os.RemoveAll(d.dir))
 	}
@@ -106,22 +107,28 @@ func (d *show) open() error {
 	return nil
 }
 
+// serves says whether the server serves calls.
+func (d *show) serves(ctx context.Context) error {
+	_, err := d.api.Health(ctx)
+	return err
+}
+
 // close removes whatever a step left. It asks the server to, starting it again
 // if need be, and ends by force what remains even then.
 func (d *show) close(ctx context.Context) error {
 	var errs []error
-	if d.server.started {
-		if !d.server.running() {
-			errs = append(errs, d.server.start(ctx, d.api))
+	if d.server.Started {
+		if !d.server.Running() {
+			errs = append(errs, d.server.Start(ctx, d.serves))
 		}
-		if d.server.running() {
-			errs = append(errs, d.removeAll(ctx), d.server.stop(ctx))
+		if d.server.Running() {
+			errs = append(errs, d.removeAll(ctx), d.server.Stop(ctx))
 		}
 	}
-	left, err := d.host.left(d.dir)
+	left, err := d.host.Left(d.dir)
 	if left != "" {
 		errs = append(errs, errors.New(left))
-		d.host.sweep(d.dir)
+		d.host.Sweep(d.dir)
 	}
 	errs = append(errs, err)
 	if d.Keep {
@@ -178,7 +185,7 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // tail prints the end of the server's log.
 func (d *show) tail() {
-	b, err := os.ReadFile(d.server.log)
+	b, err := os.ReadFile(d.server.Log)
 	if err != nil || len(b) == 0 {
 		return
 	}

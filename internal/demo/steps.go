@@ -37,10 +37,10 @@ func (d *show) steps() []step {
 const spec = "name: " + session + "\nagent: demo\npermissions:\n  default: allow\n"
 
 func (d *show) startServer(ctx context.Context) (string, error) {
-	if err := d.server.start(ctx, d.api); err != nil {
+	if err := d.server.Start(ctx, d.serves); err != nil {
 		return "", err
 	}
-	return "pid " + strconv.Itoa(d.server.cmd.Process.Pid), nil
+	return "pid " + strconv.Itoa(d.server.Pid()), nil
 }
 
 func (d *show) create(ctx context.Context) (string, error) {
@@ -60,7 +60,7 @@ func (d *show) create(ctx context.Context) (string, error) {
 
 // alive counts the sandbox's processes on the host; none is an error.
 func (d *show) alive() (int, error) {
-	list, err := d.host.naming(d.sandbox)
+	list, err := d.host.Naming(d.sandbox)
 	if err == nil && len(list) == 0 {
 		err = fmt.Errorf("no process of %s is on the host", d.sandbox)
 	}
@@ -132,14 +132,14 @@ func (d *show) askCount(ctx context.Context) (int64, error) {
 
 // measure gives the CPU time that the sandbox uses on the host in a while.
 func (d *show) measure(ctx context.Context, while time.Duration) (time.Duration, error) {
-	before, err := d.host.cpu(d.sandbox)
+	before, err := d.host.CPU(d.sandbox)
 	if err != nil {
 		return 0, err
 	}
 	if err := pause(ctx, while); err != nil {
 		return 0, err
 	}
-	after, err := d.host.cpu(d.sandbox)
+	after, err := d.host.CPU(d.sandbox)
 	return after - before, err
 }
 
@@ -214,13 +214,13 @@ func (d *show) crash(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := d.server.kill(); err != nil {
+	if err := d.server.Kill(); err != nil {
 		return "", err
 	}
 	if _, err := d.alive(); err != nil {
 		return "", fmt.Errorf("after the kill: %w", err)
 	}
-	if err := d.server.start(ctx, d.api); err != nil {
+	if err := d.server.Start(ctx, d.serves); err != nil {
 		return "", err
 	}
 	rest, err := listen(stream, run, func(string) bool { return false })
@@ -257,7 +257,7 @@ func (d *show) remove(ctx context.Context) (string, error) {
 	if err := d.removeAll(ctx); err != nil {
 		return "", err
 	}
-	left, err := d.host.left(d.sandbox)
+	left, err := d.host.Left(d.sandbox)
 	if left != "" {
 		err = errors.New(left)
 	}
@@ -265,11 +265,11 @@ func (d *show) remove(ctx context.Context) (string, error) {
 }
 
 func (d *show) end(ctx context.Context) (string, error) {
-	if err := d.server.stop(ctx); err != nil {
+	if err := d.server.Stop(ctx); err != nil {
 		return "", err
 	}
-	d.server.started = false // nothing to clean up through it
-	left, err := d.host.left(d.dir)
+	d.server.Started = false // nothing to clean up through it
+	left, err := d.host.Left(d.dir)
 	if left != "" {
 		err = errors.New(left)
 	}

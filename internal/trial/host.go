@@ -1,4 +1,4 @@
-package demo
+package trial
 
 import (
 	"bytes"
@@ -17,30 +17,31 @@ import (
 // tick is the unit of CPU time in /proc/<pid>/stat (USER_HZ, 100 on Linux).
 const tick = 10 * time.Millisecond
 
-// host reads facts from the kernel's file systems.
-type host struct {
+// Host reads facts from the kernel's file systems.
+type Host struct {
 	proc    string // /proc
 	cgroups string // /sys/fs/cgroup
 }
 
-func thisHost() host { return host{proc: "/proc", cgroups: "/sys/fs/cgroup"} }
+// ThisHost is the host that we run on.
+func ThisHost() Host { return Host{proc: "/proc", cgroups: "/sys/fs/cgroup"} }
 
-// process is what the host knows of one process.
-type process struct {
+// Process is what the host knows of one process.
+type Process struct {
 	pid, parent int
 	cpu         time.Duration // user and system time of all its threads
 	zombie      bool
 }
 
-// naming lists the living processes whose command line or cgroup contains
+// Naming lists the living processes whose command line or cgroup contains
 // text, and all their descendants: those that a sandbox forks show no command
 // line of their own. This process is never listed.
-func (h host) naming(text string) ([]process, error) {
+func (h Host) Naming(text string) ([]Process, error) {
 	names, err := filepath.Glob(filepath.Join(h.proc, "[0-9]*"))
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	all := map[int]process{}
+	all := map[int]Process{}
 	found := map[int]bool{}
 	for _, dir := range names {
 		p, ok := readProcess(dir)
@@ -50,7 +51,7 @@ func (h host) naming(text string) ([]process, error) {
 		all[p.pid] = p
 		found[p.pid] = fileNames(filepath.Join(dir, "cmdline"), text) || fileNames(filepath.Join(dir, "cgroup"), text)
 	}
-	var list []process
+	var list []Process
 	for pid, p := range all {
 		for up := pid; up > 1; up = all[up].parent {
 			if found[up] {
@@ -59,30 +60,30 @@ func (h host) naming(text string) ([]process, error) {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b process) int { return a.pid - b.pid })
+	slices.SortFunc(list, func(a, b Process) int { return a.pid - b.pid })
 	return list, nil
 }
 
 // readProcess reads /proc/<pid>/stat; false when the process is gone.
-func readProcess(dir string) (process, bool) {
+func readProcess(dir string) (Process, bool) {
 	b, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
-		return process{}, false
+		return Process{}, false
 	}
 	pid, err := strconv.Atoi(filepath.Base(dir))
 	if err != nil {
-		return process{}, false
+		return Process{}, false
 	}
 	// The name, in parentheses, may hold anything; fields count from behind it.
 	_, rest, ok := strings.Cut(string(b[bytes.LastIndexByte(b, ')')+1:]), " ")
 	f := strings.Fields(rest)
 	if !ok || len(f) < 13 {
-		return process{}, false
+		return Process{}, false
 	}
 	parent, _ := strconv.Atoi(f[1])
 	user, _ := strconv.ParseInt(f[11], 10, 64)
 	system, _ := strconv.ParseInt(f[12], 10, 64)
-	return process{pid: pid, parent: parent, cpu: time.Duration(user+system) * tick, zombie: f[0] == "Z" || f[0] == "X"}, true
+	return Process{pid: pid, parent: parent, cpu: time.Duration(user+system) * tick, zombie: f[0] == "Z" || f[0] == "X"}, true
 }
 
 func fileNames(path, text string) bool {
@@ -90,9 +91,9 @@ func fileNames(path, text string) bool {
 	return err == nil && bytes.Contains(b, []byte(text))
 }
 
-// cpu sums the CPU time of the processes naming text, in steps of 10 ms.
-func (h host) cpu(text string) (time.Duration, error) {
-	list, err := h.naming(text)
+// CPU sums the CPU time of the processes naming text, in steps of 10 ms.
+func (h Host) CPU(text string) (time.Duration, error) {
+	list, err := h.Naming(text)
 	var sum time.Duration
 	for _, p := range list {
 		sum += p.cpu
@@ -102,7 +103,7 @@ func (h host) cpu(text string) (time.Duration, error) {
 
 // mounts lists the mount points of this mount namespace that name text, the
 // deepest first.
-func (h host) mounts(text string) ([]string, error) {
+func (h Host) mounts(text string) ([]string, error) {
 	b, err := os.ReadFile(filepath.Join(h.proc, "self", "mountinfo"))
 	if err != nil {
 		return nil, fmt.Errorf("list mounts: %w", err)
@@ -120,7 +121,7 @@ func (h host) mounts(text string) ([]string, error) {
 
 // groups lists the control groups whose path names text, the deepest first. The
 // order of a walk puts parents first.
-func (h host) groups(text string) ([]string, error) {
+func (h Host) groups(text string) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(h.cgroups, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -138,9 +139,9 @@ func (h host) groups(text string) ([]string, error) {
 	return found, nil
 }
 
-// left says in one sentence what still names text; empty when nothing does.
-func (h host) left(text string) (string, error) {
-	processes, err := h.naming(text)
+// Left says in one sentence what still names text; empty when nothing does.
+func (h Host) Left(text string) (string, error) {
+	processes, err := h.Naming(text)
 	if err != nil {
 		return "", err
 	}
@@ -159,10 +160,10 @@ func (h host) left(text string) (string, error) {
 	return fmt.Sprintf("left on the host: processes [%s], mounts %v, control groups %v", strings.Join(pids, " "), mounts, groups), nil
 }
 
-// sweep ends by force whatever names text: the last resort of a demo that
+// Sweep ends by force whatever names text: the last resort of a demo that
 // failed, when no server can be asked any more.
-func (h host) sweep(text string) {
-	if list, err := h.naming(text); err == nil {
+func (h Host) Sweep(text string) {
+	if list, err := h.Naming(text); err == nil {
 		for _, p := range list {
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		}

@@ -1,4 +1,4 @@
-package demo
+package trial
 
 import (
 	"bufio"
@@ -38,7 +38,7 @@ func busy(t *testing.T) string {
 
 func TestProcessesAreFoundWithDescendants(t *testing.T) {
 	word := busy(t)
-	list, err := thisHost().naming(word)
+	list, err := ThisHost().Naming(word)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("found %+v, %v; want the shell and its child", list, err)
 	}
@@ -49,12 +49,12 @@ func TestProcessesAreFoundWithDescendants(t *testing.T) {
 
 func TestCPUOfBusyProcessGrows(t *testing.T) {
 	word := busy(t)
-	first, err := thisHost().cpu(word)
+	first, err := ThisHost().CPU(word)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		if now, err := thisHost().cpu(word); err != nil {
+		if now, err := ThisHost().CPU(word); err != nil {
 			t.Fatal(err)
 		} else if now >= first+5*tick {
 			return
@@ -66,7 +66,7 @@ func TestCPUOfBusyProcessGrows(t *testing.T) {
 }
 
 func TestNothingIsLeftOfANameNobodyUses(t *testing.T) {
-	if s, err := thisHost().left("no-process-has-" + t.Name()); err != nil || s != "" {
+	if s, err := ThisHost().Left("no-process-has-" + t.Name()); err != nil || s != "" {
 		t.Fatalf("%q, %v", s, err)
 	}
 }
@@ -87,16 +87,16 @@ func TestLeftNamesProcessesAndMounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := host{proc: dir, cgroups: filepath.Join(dir, "cgroup")}
+	h := Host{proc: dir, cgroups: filepath.Join(dir, "cgroup")}
 	if err := os.MkdirAll(filepath.Join(h.cgroups, "paddock", "x", "demo-1", "inner"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	want := "left on the host: processes [41 42], mounts [/x/demo-1/null-netns], control groups [" +
 		filepath.Join(h.cgroups, "paddock/x/demo-1/inner") + " " + filepath.Join(h.cgroups, "paddock/x/demo-1") + "]"
-	if got, err := h.left("/x/demo-1"); err != nil || got != want {
+	if got, err := h.Left("/x/demo-1"); err != nil || got != want {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := h.cpu("/x/demo-1"); err != nil || got != 11*tick {
+	if got, err := h.CPU("/x/demo-1"); err != nil || got != 11*tick {
 		t.Errorf("cpu %v, %v", got, err)
 	}
 }
