@@ -138,8 +138,7 @@ func TestFailureIsTerminal(t *testing.T) {
 		input, message string
 		code           int
 	}{
-		"fail":  {"fail the moon is wrong", "the moon is wrong", 3},
-		"crash": {"crash", "exited with code 3", 7},
+		"fail": {"fail the moon is wrong", "the moon is wrong", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := s.create("agent: demo\n").SessionID
@@ -205,14 +204,6 @@ func TestQueueAndCancel(t *testing.T) {
 	if got := s.cancel(id, ""); got != "no_turn" {
 		t.Errorf("cancel without a run: %s", got)
 	}
-	// The turn's processes die with it.
-	run := s.send(id, "run (setsid sleep 98765 &) ; sleep 98766")
-	s.waitProcesses(id, "sleep 98765", "1")
-	s.waitProcesses(id, "sleep 98766", "1")
-	s.cancel(id, run)
-	s.waitRun(id, run)
-	s.waitProcesses(id, "sleep 98765", "0")
-	s.waitProcesses(id, "sleep 98766", "0")
 }
 
 // cancel asks for a cancel over the wire (the public client has no call for it)
@@ -236,16 +227,6 @@ func TestApprovalExpiresWithItsRun(t *testing.T) {
 	wantRefusal(t, s.answer(id, a.HITLID, godo.HostedAgentHITLOutcomeApprove, nil), http.StatusConflict, "expired")
 	if got := s.turn(id, "hello"); !strings.HasPrefix(got, "turn 2: ") {
 		t.Errorf("after a cancelled run: %q", got)
-	}
-}
-
-func TestMaxRunTime(t *testing.T) {
-	s := startServer(t)
-	id := s.create("agent: demo\nmax_run_time: 2s\n").SessionID
-	run := s.send(id, "slow 500")
-	f := payload[failed](t, s.waitRun(id, run))
-	if f.Code != 6 || !f.Terminal {
-		t.Errorf("overdue run: %+v", f)
 	}
 }
 
