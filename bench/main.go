@@ -68,7 +68,7 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := newServer(ctx, o)
+	s, err := newServer(ctx, o, "--pool", "0") // what is measured alone is not to have company
 	if err != nil {
 		return err
 	}

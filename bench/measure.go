@@ -11,10 +11,12 @@ import (
 
 // The aims are medians on 2 cores.
 const (
-	aimReady = 150 * time.Millisecond
-	aimExec  = 8 * time.Millisecond
-	aimPause = 5 * time.Millisecond
-	aimEvent = 8 * time.Millisecond
+	aimReady   = 110 * time.Millisecond
+	aimClaimed = 20 * time.Millisecond
+	aimBurst   = 2 * time.Second
+	aimExec    = 8 * time.Millisecond
+	aimPause   = 5 * time.Millisecond
+	aimEvent   = 8 * time.Millisecond
 )
 
 const spec = "agent: demo\npermissions: {default: allow}\n"
@@ -49,42 +51,6 @@ func measureVerbs(ctx context.Context, s *server, o options, t *table) error {
 
 // say tells the person at the terminal what is going on.
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"…\n", args...) }
-
-func measureStarts(ctx context.Context, s *server, peer *runsc, n int, t *table) error {
-	for i := range n {
-		began := time.Now()
-		sess, err := s.api.CreateSession(ctx, []byte(spec), client.CreateOptions{})
-		if err != nil {
-			return err
-		}
-		if err := s.waitReady(ctx, sess.SessionID); err != nil {
-			return err
-		}
-		t.add("create → ready", aimReady, time.Since(began))
-		if err := s.execTrue(ctx, sess.SessionID); err != nil {
-			return err
-		}
-		t.add("create → first exec answer", 0, time.Since(began))
-		if err := s.remove(ctx, sess.SessionID); err != nil {
-			return err
-		}
-		id := fmt.Sprintf("bench-start-%03d", i)
-		d, err := timed(func() error {
-			if err := peer.start(ctx, id); err != nil {
-				return err
-			}
-			return peer.execTrue(ctx, id)
-		})
-		if err != nil {
-			return err
-		}
-		t.add("  paddock runsc run + exec", 0, d)
-		if err := peer.remove(ctx, id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // pair starts a session and a peer's sandbox, for measurements that take turns.
 func pair(ctx context.Context, s *server, peer *runsc, id string) (session string, end func() error, err error) {

@@ -23,6 +23,7 @@ const token = "bench-token"
 // server is the program under measurement.
 type server struct {
 	options
+	flags     []string // more of serve
 	dir, addr string
 	api       *client.Client
 	cmd       *exec.Cmd
@@ -30,7 +31,7 @@ type server struct {
 }
 
 // newServer starts a server in a folder of its own and waits until it answers.
-func newServer(ctx context.Context, o options) (*server, error) {
+func newServer(ctx context.Context, o options, flags ...string) (*server, error) {
 	dir, err := os.MkdirTemp("", "paddock-bench-*")
 	if err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func newServer(ctx context.Context, o options) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{options: o, dir: dir, addr: l.Addr().String()}
+	s := &server{options: o, flags: flags, dir: dir, addr: l.Addr().String()}
 	if err := l.Close(); err != nil {
 		return nil, err
 	}
@@ -56,8 +57,9 @@ func (s *server) start(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	s.cmd = exec.Command(s.program, "serve", "--listen", s.addr, "--data-dir", s.dataDir(), "--template-dir", s.templates,
-		"--max-active-sessions", strconv.Itoa(max(50, s.sessions)))
+	args := []string{"serve", "--listen", s.addr, "--data-dir", s.dataDir(), "--template-dir", s.templates,
+		"--max-active-sessions", strconv.Itoa(max(50, s.sessions))}
+	s.cmd = exec.Command(s.program, append(args, s.flags...)...)
 	s.cmd.Env = append(os.Environ(), "PADDOCK_TOKEN="+token)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	if err := s.cmd.Start(); err != nil {
