@@ -111,7 +111,7 @@ func (s sent) apply(m *Model) tea.Cmd {
 	switch {
 	case s.err != nil && !errors.As(s.err, &refused):
 		m.say("the server is away; the prompt is sent when it is back")
-		return tea.Tick(resendAfter, func(time.Time) tea.Msg { return resend{} })
+		return m.later(resendAfter, resend{})
 	case s.err != nil:
 		m.sayGrim(m.explain(s.err))
 		m.giveBack()

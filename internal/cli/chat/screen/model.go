@@ -51,7 +51,8 @@ type Model struct {
 	talk    *chat.Conversation
 	now     func() time.Time
 	explain func(error) string
-	do      func(call) tea.Cmd // runs a call while the chat lasts
+	do      func(call) tea.Cmd                   // runs a call while the chat lasts
+	later   func(time.Duration, tea.Msg) tea.Cmd // gives a message when some time has gone by
 
 	width, height int
 	input         textarea.Model
@@ -112,9 +113,9 @@ type Config struct {
 	Now     func() time.Time
 }
 
-func newModel(c Config, do func(call) tea.Cmd) *Model {
+func newModel(c Config, do func(call) tea.Cmd, later func(time.Duration, tea.Msg) tea.Cmd) *Model {
 	m := &Model{
-		api: c.API, talk: chat.New(c.Session), now: c.Now, explain: c.Explain, do: do,
+		api: c.API, talk: chat.New(c.Session), now: c.Now, explain: c.Explain, do: do, later: later,
 		width: 80, height: 24, link: catchingUp,
 	}
 	m.view = transcript{open: map[string]bool{}, laid: map[string]*laidOut{}, markdown: markdown.New()}
@@ -198,5 +199,5 @@ func (m *Model) tick() tea.Cmd {
 		return nil
 	}
 	m.ticking = true
-	return tea.Tick(time.Second, func(time.Time) tea.Msg { return tickMsg{} })
+	return m.later(time.Second, tickMsg{})
 }

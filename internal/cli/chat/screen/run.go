@@ -46,7 +46,9 @@ func Run(ctx context.Context, c Config, t Terminal) (Result, error) {
 	}
 	defer stream.Close()
 
-	m := newModel(c, func(what call) tea.Cmd { return func() tea.Msg { return what(ctx) } })
+	m := newModel(c,
+		func(what call) tea.Cmd { return func() tea.Msg { return what(ctx) } },
+		func(d time.Duration, msg tea.Msg) tea.Cmd { return tea.Tick(d, func(time.Time) tea.Msg { return msg }) })
 	options := []tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Env),
 		tea.WithoutSignalHandler(), tea.WithFPS(30),

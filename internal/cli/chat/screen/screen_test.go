@@ -47,14 +47,15 @@ func sit(t *testing.T, width, height int, prompt string) *person {
 		SessionID: "sess_1", Name: "hello", Adapter: "demo", Status: client.SessionReady, AcceptsInput: true,
 	}}
 	p.Model = newModel(Config{API: p, Session: p.status, Prompt: prompt, Now: func() time.Time { return p.clock }, Explain: error.Error},
-		func(c call) tea.Cmd { return func() tea.Msg { return c(context.Background()) } })
+		func(c call) tea.Cmd { return func() tea.Msg { return c(context.Background()) } },
+		func(time.Duration, tea.Msg) tea.Cmd { return nil }) // time goes by in waits and nowhere else
 	p.play(p.Init())
 	p.take(tea.WindowSizeMsg{Width: width, Height: height})
 	p.take(streamMsg{State: live})
 	return p
 }
 
-// take gives the model a message and plays what follows; ticks are left out.
+// take gives the model a message and plays what follows.
 func (p *person) take(msg tea.Msg) {
 	_, cmd := p.Update(msg)
 	p.play(cmd)
@@ -64,16 +65,8 @@ func (p *person) play(cmd tea.Cmd) {
 	if cmd == nil {
 		return
 	}
-	done := make(chan tea.Msg, 1)
-	go func() { done <- cmd() }()
-	var msg tea.Msg
-	select {
-	case msg = <-done:
-	case <-time.After(300 * time.Millisecond): // a tick, or a cursor that blinks
-		return
-	}
-	switch msg := msg.(type) {
-	case nil, tickMsg:
+	switch msg := cmd().(type) {
+	case nil:
 	case tea.QuitMsg:
 		p.quit = true
 	case tea.BatchMsg:
