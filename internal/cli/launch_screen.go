@@ -13,8 +13,8 @@ import (
 
 	"paddock/client"
 	"paddock/internal/cli/chat"
-	"paddock/internal/cli/chat/plain"
 	"paddock/internal/cli/chat/screen"
+	"paddock/internal/plain"
 )
 
 // screen is the chat on a terminal. A hangup ends it in order, as SIGTERM does,
@@ -25,11 +25,11 @@ func (l *launch) screen(cmd *cobra.Command, c *client.Client, s client.Session) 
 	result, err := screen.Run(ctx,
 		screen.Config{
 			API: c, Session: s, Prompt: l.text, Now: l.a.now,
-			Explain: func(err error) string { return plain.Line(l.a.explain(err).text) },
+			Explain: func(err error) string { return plain.CleanLine(l.a.explain(err).text) },
 		},
 		screen.Terminal{In: l.a.in, Out: l.a.out, Env: os.Environ(), NoColor: l.noColor})
 	for _, text := range result.Unsent {
-		l.a.note("The server was away and may not have got this: %s", oneLine(plain.Line(text), 200))
+		l.a.note("The server was away and may not have got this: %s", oneLine(plain.CleanLine(text), 200))
 	}
 	switch {
 	case ctx.Err() != nil || errors.Is(err, tea.ErrProgramKilled) || errors.Is(err, context.Canceled):

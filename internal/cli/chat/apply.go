@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"paddock/client"
-	"paddock/internal/cli/chat/plain"
+	"paddock/internal/plain"
 )
 
 // Apply reads the next event. One that has been read before changes nothing.
@@ -40,7 +40,7 @@ func (c *Conversation) Apply(e client.Event) {
 		c.ended(e, p)
 	case "run.log":
 		if p.Level == "warn" || p.Level == "error" {
-			c.note(e, plain.Text(p.Message), true)
+			c.note(e, plain.Clean(p.Message), true)
 		}
 	case "policy.denied":
 		c.denied(e, p)
@@ -83,7 +83,7 @@ func (c *Conversation) dequeue(run string) {
 func (c *Conversation) started(e client.Event, p payload) {
 	c.Changes++
 	c.active(e)
-	c.add(e, Prompt, plain.Text(p.Text))
+	c.add(e, Prompt, plain.Clean(p.Text))
 }
 
 func (c *Conversation) said(e client.Event, p payload) {
@@ -121,14 +121,14 @@ func (c *Conversation) tool(e client.Event, call string) *Item {
 func (c *Conversation) called(e client.Event, p payload) {
 	c.active(e)
 	t := c.tool(e, p.ToolCallID).Tool
-	t.Name = plain.Line(p.Name)
+	t.Name = plain.CleanLine(p.Name)
 	t.Gist, t.Input = describe(p.Input)
 }
 
 func (c *Conversation) returned(e client.Event, p payload) {
 	c.active(e)
 	t := c.tool(e, p.ToolCallID).Tool
-	t.Output = strings.TrimRight(plain.Text(p.Summary), "\n ")
+	t.Output = strings.TrimRight(plain.Clean(p.Summary), "\n ")
 	t.ExitCode = p.ExitCode
 	t.Took = time.Duration(p.DurationMS) * time.Millisecond
 	switch {
@@ -141,7 +141,7 @@ func (c *Conversation) returned(e client.Event, p payload) {
 }
 
 func (c *Conversation) used(e client.Event, p payload) {
-	c.Model = cmp.Or(plain.Line(p.ModelID), c.Model)
+	c.Model = cmp.Or(plain.CleanLine(p.ModelID), c.Model)
 	r := c.active(e)
 	if r == nil || r.steps[p.StepID] && p.StepID != "" {
 		return
@@ -155,14 +155,14 @@ func (c *Conversation) used(e client.Event, p payload) {
 }
 
 func (c *Conversation) denied(e client.Event, p payload) {
-	rule := plain.Line(p.Rule)
+	rule := plain.CleanLine(p.Rule)
 	if n := len(c.Items); n > 0 && c.Items[n-1].Run == e.RunID && c.Items[n-1].Kind == Call && c.Items[n-1].Tool.Open() {
 		item := c.Items[n-1]
 		item.Tool.State, item.Tool.Reason = Denied, rule
 		item.Version++
 		return
 	}
-	c.note(e, "denied: "+plain.Line(p.Tool+" "+p.Detail)+because(rule), true)
+	c.note(e, "denied: "+plain.CleanLine(p.Tool+" "+p.Detail)+because(rule), true)
 }
 
 func because(reason string) string {

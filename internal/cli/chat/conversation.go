@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"paddock/client"
-	"paddock/internal/cli/chat/plain"
+	"paddock/internal/plain"
 )
 
 // Conversation is what a person sees of a session. All its text is clean
@@ -88,9 +88,9 @@ func (c *Conversation) reset() {
 // SetSession takes over what the server says of the session now.
 func (c *Conversation) SetSession(s client.Session) {
 	c.Session = Session{
-		ID: s.SessionID, Name: plain.Line(s.Name), Agent: plain.Line(s.Adapter),
-		Status: s.Status, PauseReason: plain.Line(s.PauseReason), PausePending: s.PausePending,
-		Message: plain.Line(s.Message), Terminal: plain.Line(s.Terminal),
+		ID: s.SessionID, Name: plain.CleanLine(s.Name), Agent: plain.CleanLine(s.Adapter),
+		Status: s.Status, PauseReason: plain.CleanLine(s.PauseReason), PausePending: s.PausePending,
+		Message: plain.CleanLine(s.Message), Terminal: plain.CleanLine(s.Terminal),
 		NoInput: s.AgentKind == "AGENT_KIND_NONE",
 	}
 }
@@ -101,7 +101,7 @@ func (c *Conversation) SetRuns(runs []client.Run) {
 	var queue []Queued
 	for _, r := range slices.Backward(runs) {
 		if r.State == client.RunQueued && !c.known[r.RunID] {
-			queue = append(queue, Queued{Run: r.RunID, Text: plain.Text(r.Text)})
+			queue = append(queue, Queued{Run: r.RunID, Text: plain.Clean(r.Text)})
 		}
 	}
 	c.Queue = queue
@@ -124,7 +124,7 @@ func (c *Conversation) addAsk(a Ask) {
 func (c *Conversation) Sent(run, text string) {
 	c.Changes++
 	if !c.known[run] && !slices.ContainsFunc(c.Queue, func(q Queued) bool { return q.Run == run }) {
-		c.Queue = append(c.Queue, Queued{Run: run, Text: plain.Text(text)})
+		c.Queue = append(c.Queue, Queued{Run: run, Text: plain.Clean(text)})
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"paddock/internal/cli/chat/plain"
+	"paddock/internal/plain"
 )
 
 // Field is one thing that a question wants to know.
@@ -41,9 +41,9 @@ func Form(schema json.RawMessage) []Field {
 			} `json:"oneOf"`
 		}
 		_ = json.Unmarshal(form.Properties.values[name], &p)
-		f := Field{Name: name, Title: plain.Line(p.Title), Type: p.Type, Choices: p.Enum, Required: slices.Contains(form.Required, name)}
+		f := Field{Name: name, Title: plain.CleanLine(p.Title), Type: p.Type, Choices: p.Enum, Required: slices.Contains(form.Required, name)}
 		if f.Title == "" {
-			f.Title = plain.Line(name)
+			f.Title = plain.CleanLine(name)
 		}
 		for _, one := range p.OneOf {
 			f.Choices = append(f.Choices, one.Const)
@@ -69,7 +69,7 @@ func (f Field) Value(text string) (any, error) {
 		return nil, nil
 	case f.Type != "integer" && f.Type != "number" && f.Type != "boolean":
 		if len(f.Choices) > 0 && !slices.Contains(f.Choices, text) {
-			return nil, fmt.Errorf("%s is one of: %s", f.Title, plain.Line(strings.Join(f.Choices, ", ")))
+			return nil, fmt.Errorf("%s is one of: %s", f.Title, plain.CleanLine(strings.Join(f.Choices, ", ")))
 		}
 		return text, nil
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"paddock/client"
-	"paddock/internal/cli/chat/plain"
+	"paddock/internal/plain"
 )
 
 // payload is what a conversation reads of an event's data, whatever its type.

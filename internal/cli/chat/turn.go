@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"paddock/client"
-	"paddock/internal/cli/chat/plain"
+	"paddock/internal/plain"
 )
 
 func (c *Conversation) asked(e client.Event, p payload) {
@@ -23,7 +23,7 @@ func (c *Conversation) asked(e client.Event, p payload) {
 	}
 	c.Asks = append(c.Asks, ask)
 	if p.Details.Question != "" {
-		c.note(e, "asks: "+plain.Text(p.Details.Question), false)
+		c.note(e, "asks: "+plain.Clean(p.Details.Question), false)
 	}
 }
 
@@ -41,7 +41,7 @@ func (c *Conversation) drop(id string) (Ask, bool) {
 func (c *Conversation) answered(e client.Event, p payload) {
 	c.Changes++
 	ask, waited := c.drop(p.HITLID)
-	reason := plain.Line(p.Reason)
+	reason := plain.CleanLine(p.Reason)
 	if p.Outcome == client.OutcomeDefer {
 		if waited {
 			ask.Later = true
@@ -80,7 +80,7 @@ func (c *Conversation) itemOf(key string) *Item {
 }
 
 func by(actor string) string {
-	if actor = plain.Line(actor); actor != "" {
+	if actor = plain.CleanLine(actor); actor != "" {
 		return " by " + actor
 	}
 	return ""
@@ -104,13 +104,13 @@ func (c *Conversation) ended(e client.Event, p payload) {
 	r.CostMicros = cmp.Or(p.CostMicros, r.CostMicros)
 	r.Cancelled, r.Failed = p.Cancelled, e.Type == "run.failed" && !p.Cancelled
 	c.stopOpen(e.RunID)
-	if text := plain.Text(p.Text); !r.answered && strings.TrimSpace(text) != "" {
+	if text := plain.Clean(p.Text); !r.answered && strings.TrimSpace(text) != "" {
 		c.add(e, Answer, text).Key += " answer"
 	}
-	end := c.add(e, End, plain.Text(p.Message))
+	end := c.add(e, End, plain.Clean(p.Message))
 	end.Turn, end.Grim = r, r.Failed
 	if p.Terminal {
-		c.Session.Terminal = plain.Line(p.Message)
+		c.Session.Terminal = plain.CleanLine(p.Message)
 	}
 	c.Run, c.Last, c.over[r.ID] = nil, r, true
 }
@@ -130,8 +130,8 @@ func (c *Conversation) updated(e client.Event, p payload) {
 	c.Changes++
 	was := c.status
 	c.status = p.Status
-	c.Session.Status, c.Session.PauseReason = p.Status, plain.Line(p.PauseReason)
-	message := plain.Line(p.Message)
+	c.Session.Status, c.Session.PauseReason = p.Status, plain.CleanLine(p.PauseReason)
+	message := plain.CleanLine(p.Message)
 	switch p.Status {
 	case client.SessionPaused:
 		c.Session.PausePending = false

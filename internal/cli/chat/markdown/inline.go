@@ -7,8 +7,8 @@ import (
 	tables "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/util"
 
-	"paddock/internal/cli/chat/plain"
 	"paddock/internal/cli/chat/styled"
+	"paddock/internal/plain"
 )
 
 // inline gives the text inside a block, styled.
@@ -25,7 +25,7 @@ func (p *page) span(n ast.Node, style styled.Style) styled.Line {
 	case *ast.Text:
 		return styled.Text(p.words(n), style)
 	case *ast.String:
-		return styled.Text(plain.Text(string(n.Value)), style)
+		return styled.Text(plain.Clean(string(n.Value)), style)
 	case *ast.CodeSpan:
 		return p.codeSpan(n, style.In(styled.Code))
 	case *ast.Emphasis:
@@ -46,7 +46,7 @@ func (p *page) span(n ast.Node, style styled.Style) styled.Line {
 	case *ast.Image:
 		return p.link(append(styled.Text("image ", style), p.inline(n, style.With(styled.Underline))...), string(n.Destination), style)
 	case *ast.AutoLink:
-		return styled.Text(plain.Text(string(n.Label(p.source))), style.With(styled.Underline))
+		return styled.Text(plain.Clean(string(n.Label(p.source))), style.With(styled.Underline))
 	case *ast.RawHTML:
 		var b strings.Builder
 		for i := range n.Segments.Len() {
@@ -66,7 +66,7 @@ func (p *page) words(n *ast.Text) string {
 	if !n.IsRaw() {
 		b = util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b)))
 	}
-	text := plain.Text(string(b))
+	text := plain.Clean(string(b))
 	if n.SoftLineBreak() || n.HardLineBreak() {
 		text += "\n"
 	}
@@ -85,7 +85,7 @@ func (p *page) codeSpan(n *ast.CodeSpan, style styled.Style) styled.Line {
 
 // link shows where a link leads, unless its text says so.
 func (p *page) link(text styled.Line, target string, style styled.Style) styled.Line {
-	if target = plain.Line(target); target == "" || target == text.Plain() {
+	if target = plain.CleanLine(target); target == "" || target == text.Plain() {
 		return text
 	}
 	return append(text, styled.Span{Text: " (" + target + ")", Style: style.With(styled.Faint)})

@@ -7,8 +7,8 @@ import (
 
 	"paddock/client"
 	"paddock/internal/cli/chat"
-	"paddock/internal/cli/chat/plain"
 	"paddock/internal/cli/chat/styled"
+	"paddock/internal/plain"
 )
 
 // small screens do without the line of keys.
@@ -44,7 +44,7 @@ func (m *Model) sentence(text string) []styled.Line {
 	if m.notice.grim {
 		style, mark = styled.Style{Color: styled.Warn}, "  ! "
 	}
-	lines := styled.Wrap(styled.Text(plain.Text(text), style), max(1, m.width-4))
+	lines := styled.Wrap(styled.Text(plain.Clean(text), style), max(1, m.width-4))
 	return styled.Indent(lines[:min(3, len(lines))], styled.Text(mark, style), plainText("    "))
 }
 
@@ -60,7 +60,7 @@ func (m *Model) queue() []styled.Line {
 			if m.view.chosen == queueKey(q.Run) {
 				mark = accent("  › ")
 			}
-			lines = append(lines, cat(mark, faint(strconv.Itoa(from+i+1)+"  "), plainText(plain.Line(q.Text))).Fit(m.width))
+			lines = append(lines, cat(mark, faint(strconv.Itoa(from+i+1)+"  "), plainText(plain.CleanLine(q.Text))).Fit(m.width))
 		}
 		head := "  " + strconv.Itoa(n) + " queued"
 		if m.focus == onInput {
@@ -69,7 +69,7 @@ func (m *Model) queue() []styled.Line {
 		lines = append([]styled.Line{faint(head).Fit(m.width)}, lines...)
 	}
 	for _, l := range m.outbox {
-		lines = append(lines, cat(faint("  … "), plainText(plain.Line(l.text))).Fit(m.width))
+		lines = append(lines, cat(faint("  … "), plainText(plain.CleanLine(l.text))).Fit(m.width))
 	}
 	return lines
 }
@@ -193,7 +193,7 @@ func (m *Model) question() []styled.Line {
 // asked puts a question in words: what the agent wants, and exactly what.
 func (m *Model) asked(ask chat.Ask) (title, body string) {
 	d := ask.Details
-	who := plain.Line(d.Tool)
+	who := plain.CleanLine(d.Tool)
 	if who == "" {
 		who = m.talk.Session.Agent
 	}
@@ -237,7 +237,7 @@ func (m *Model) answers(ask chat.Ask, width int) []styled.Line {
 	case len(field.Choices) > 0:
 		var lines []styled.Line
 		for i, c := range field.Choices[:min(9, len(field.Choices))] {
-			lines = append(lines, cat(plainText(margin), accent(strconv.Itoa(i+1)), plainText(" "+plain.Line(c))).Fit(width))
+			lines = append(lines, cat(plainText(margin), accent(strconv.Itoa(i+1)), plainText(" "+plain.CleanLine(c))).Fit(width))
 		}
 		return append(lines, cat(faint(field.Title+": "), accent("1"), faint(".."), accent("9"), faint(" · "), accent("n"), faint(" refuse · "), accent("d"), faint(" later")).Fit(width))
 	}

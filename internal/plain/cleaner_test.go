@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestText(t *testing.T) {
+func TestClean(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain":                         "plain",
 		"a\tb\nc":                       "a\tb\nc",
@@ -28,8 +28,8 @@ func TestText(t *testing.T) {
 		"日本語 👩‍👩‍👧 é":                              "日本語 👩‍👩‍👧 é",
 		"a" + strings.Repeat("\u0301", 99):         "a" + strings.Repeat("\u0301", maxMarks),
 	} {
-		if got := Text(in); got != want {
-			t.Errorf("Text(%q) is %q, want %q", in, got, want)
+		if got := Clean(in); got != want {
+			t.Errorf("Clean(%q) is %q, want %q", in, got, want)
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		for _, p := range pieces {
 			got.WriteString(c.Clean(p))
 		}
-		if whole := Text(strings.Join(pieces, "")); whole != got.String() {
+		if whole := Clean(strings.Join(pieces, "")); whole != got.String() {
 			t.Fatalf("in pieces %q, whole %q", got.String(), whole)
 		}
 		for _, r := range got.String() {
@@ -81,8 +81,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-func TestLine(t *testing.T) {
-	if got := Line(" \x1b[1ma\n\tb  c "); got != "a b c" {
+func TestCleanLine(t *testing.T) {
+	if got := CleanLine(" \x1b[1ma\n\tb  c "); got != "a b c" {
 		t.Errorf("got %q", got)
 	}
 }

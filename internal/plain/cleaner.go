@@ -22,16 +22,18 @@ const (
 	inStringEnd      // after an ESC in such a string
 )
 
-// Cleaner cleans a text that comes in pieces; a sequence may be cut anywhere.
-// The zero value is ready.
+// Cleaner leaves out of a text what would steer a terminal, where Text makes it
+// visible: in what a screen shows, the colours of a tool's output would be
+// noise. The text may come in pieces; a sequence may be cut anywhere. The zero
+// value is ready.
 type Cleaner struct {
 	mode  mode
 	cr    bool // a carriage return came last
 	marks int  // combining marks in a row
 }
 
-// Text cleans a whole text.
-func Text(s string) string {
+// Clean gives a whole text without what steers a terminal, as a Cleaner does.
+func Clean(s string) string {
 	var c Cleaner
 	return c.Clean(s)
 }
@@ -142,8 +144,8 @@ func invisible(r rune) bool {
 	return unicode.Is(unicode.Cf, r) && r != '\u200c' && r != '\u200d'
 }
 
-// Line cleans a text and makes one line of it.
-func Line(s string) string { return strings.Join(strings.Fields(Text(s)), " ") }
+// CleanLine cleans a text and makes one line of it, with single blanks.
+func CleanLine(s string) string { return strings.Join(strings.Fields(Clean(s)), " ") }
 
 // Exact shows a text to a person who decides about it: nothing is left out.
 // What cannot be seen, or would change how the rest is seen, is spelled out.
