@@ -25,6 +25,13 @@ func isOurs(argv []string) bool {
 	return (name == "runsc-sandbox" || name == "runsc-gofer") && filepath.Base(bundleOf(argv)) == bundleFolder
 }
 
+// dropProtection makes this process an ordinary victim of a host without
+// memory: a service manager may have told it to spare the server, not what runs
+// in sandboxes. See process.protect.
+func dropProtection() {
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("0"), 0) // refused only where it is lower than allowed
+}
+
 // closeStrays closes inherited descriptors that no argument speaks of. The
 // libraries open some without close-on-exec for a moment, so that a machine
 // started by another goroutine in that moment gets them: a hole in its walls,

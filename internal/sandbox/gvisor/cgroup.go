@@ -17,10 +17,17 @@ import (
 	"paddock/internal/sandbox"
 )
 
-// groupParent holds the machines' control groups in each hierarchy. It stands
-// beside the server's own group, not in it: machines outlive the server, and
-// its limits are not theirs.
-const groupParent = "paddock-sandboxes"
+// The machines' control groups stand in one of these, in each hierarchy. Both
+// are beside the server's own group, not in it: machines outlive the server,
+// and its limits are not theirs.
+const (
+	// delegatedParent is the group of paddock-sandboxes.service. Where it is
+	// there it is taken, for systemd manages the tree and has left this part of
+	// it to us.
+	delegatedParent = "paddock.slice/paddock-sandboxes.service"
+	// groupParent we make ourselves, where nobody manages the tree.
+	groupParent = "paddock-sandboxes"
+)
 
 // controllers are those we limit or measure with.
 var controllers = []string{"memory", "pids", "cpu", "cpuacct"}
@@ -31,6 +38,7 @@ type hierarchies struct {
 	v1    map[string]string // controller → mount point
 	v2    string            // mount point; "" when there is none
 	v2has []string          // our controllers that v2 carries
+	named []string          // mount points of hierarchies without controllers, by which systemd tracks processes
 }
 
 // findHierarchies reads what is mounted here and tries whether groups can be
@@ -50,6 +58,9 @@ func findHierarchies() (hierarchies, error) {
 			if slices.Contains(controllers, c) {
 				h.v2has = append(h.v2has, c)
 			}
+		}
+		if len(h.v2has) == 0 {
+			h.named = append(h.named, h.v2)
 		}
 	}
 	measured := h.v1["cpuacct"] != "" || len(h.v2has) > 0
@@ -85,6 +96,9 @@ func parseHierarchies(mountinfo string) hierarchies {
 			}
 		case "cgroup":
 			for _, option := range strings.Split(right[2], ",") {
+				if option == "name=systemd" {
+					h.named = append(h.named, left[4])
+				}
 				if slices.Contains(controllers, option) && h.v1[option] == "" {
 					h.v1[option] = left[4]
 				}
@@ -121,23 +135,43 @@ type group struct {
 
 func (h hierarchies) group(name string) group { return group{h, name} }
 
+// at is the group's folder below a mount point: where it stands, else where it
+// is to be made.
+func (g group) at(mount string) string {
+	delegated, own := filepath.Join(mount, delegatedParent), filepath.Join(mount, groupParent)
+	if exists(filepath.Join(own, g.name)) || !exists(delegated) {
+		return filepath.Join(own, g.name)
+	}
+	return filepath.Join(delegated, g.name)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // file is the path of a control file, on v1 that of the controller's own
 // hierarchy.
 func (g group) file(controller, v1name, v2name string) (path string, isV2 bool) {
 	if mount := g.v1[controller]; mount != "" {
-		return filepath.Join(mount, groupParent, g.name, v1name), false
+		return filepath.Join(g.at(mount), v1name), false
 	}
-	return filepath.Join(g.v2, groupParent, g.name, v2name), true
+	return filepath.Join(g.at(g.v2), v2name), true
 }
 
 // folders are the group's folders, one for each hierarchy.
 func (g group) folders() []string {
 	var folders []string
 	for _, mount := range g.v1 {
-		folders = append(folders, filepath.Join(mount, groupParent, g.name))
+		folders = append(folders, g.at(mount))
 	}
 	if len(g.v2has) > 0 {
-		folders = append(folders, filepath.Join(g.v2, groupParent, g.name))
+		folders = append(folders, g.at(g.v2))
+	}
+	for _, mount := range g.named { // where systemd sees the delegation, it sees the machines in it
+		if exists(filepath.Join(mount, delegatedParent)) {
+			folders = append(folders, filepath.Join(mount, delegatedParent, g.name))
+		}
 	}
 	slices.Sort(folders)
 	return slices.Compact(folders) // cpu and cpuacct are often one hierarchy
@@ -177,17 +211,22 @@ func makeGroupFolder(folder string) error {
 	return fmt.Errorf("%s is removed again and again", filepath.Dir(folder))
 }
 
-// enableV2 hands our controllers down from the root to the machines' groups.
+// enableV2 hands our controllers down to the machines' groups: from the root,
+// or from where systemd has left them to us.
 func (g group) enableV2() error {
 	if len(g.v2has) == 0 {
 		return nil
 	}
-	parent := filepath.Join(g.v2, groupParent)
+	parent := filepath.Dir(g.at(g.v2))
+	handOn := []string{g.v2, parent}
+	if parent != filepath.Join(g.v2, groupParent) {
+		handOn = handOn[1:]
+	}
 	if err := os.Mkdir(parent, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make control group: %w", err)
 	}
 	words := "+" + strings.Join(g.v2has, " +")
-	for _, folder := range []string{g.v2, parent} {
+	for _, folder := range handOn {
 		if err := os.WriteFile(filepath.Join(folder, "cgroup.subtree_control"), []byte(words), 0); err != nil {
 			return fmt.Errorf("enable controllers: %w", err)
 		}
@@ -237,13 +276,15 @@ func (g group) holds(pid int) bool {
 }
 
 // remove removes the group, whose processes have ended, and the parent when it
-// was the last. The kernel lets go of ended processes a moment later.
+// is of our making and this was the last. The kernel lets go of ended processes a moment later.
 func (g group) remove(deadline time.Time) error {
 	for _, folder := range g.folders() {
 		if err := removeGroupFolder(folder, deadline); err != nil {
 			return fmt.Errorf("remove control group: %w", err)
 		}
-		os.Remove(filepath.Dir(folder)) // refused while another machine is in it
+		if parent := filepath.Dir(folder); filepath.Base(parent) == groupParent {
+			os.Remove(parent) // refused while another machine is in it
+		}
 	}
 	return nil
 }

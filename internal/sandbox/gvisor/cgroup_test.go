@@ -3,6 +3,7 @@ package gvisor
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,5 +124,56 @@ func TestLimitsOnThisHost(t *testing.T) {
 	}
 	if len(found) < 2 {
 		t.Errorf("%d processes found", len(found))
+	}
+}
+
+// TestGroupDelegated: where systemd has left a part of the tree to us, new
+// groups are made there and nothing else is written to; older ones stay where
+// they are.
+func TestGroupDelegated(t *testing.T) {
+	root, named := t.TempDir(), t.TempDir()
+	h := hierarchies{v2: root, v2has: []string{"memory", "pids", "cpu"}, named: []string{named}}
+	older := h.group("older")
+	if err := older.make(sandbox.Size{}); err != nil {
+		t.Fatal(err)
+	}
+	control := filepath.Join(root, "cgroup.subtree_control")
+	if err := os.Remove(control); err != nil {
+		t.Fatal(err)
+	}
+	for _, mount := range []string{root, named} {
+		if err := os.MkdirAll(filepath.Join(mount, delegatedParent), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := h.group("newer")
+	if err := g.make(sandbox.Size{MemoryMB: 100}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{filepath.Join(root, delegatedParent, "newer"), filepath.Join(named, delegatedParent, "newer")}
+	slices.Sort(want)
+	if got := g.folders(); !slices.Equal(got, want) {
+		t.Errorf("folders %v, want %v", got, want)
+	}
+	if exists(control) {
+		t.Error("the root, which is systemd's, was written to")
+	}
+	if have, _ := os.ReadFile(filepath.Join(root, delegatedParent, "cgroup.subtree_control")); string(have) != "+memory +pids +cpu" {
+		t.Errorf("controllers handed on: %q", have)
+	}
+	if got := older.folders(); !slices.Contains(got, filepath.Join(root, groupParent, "older")) {
+		t.Errorf("the older group is looked for at %v", got)
+	}
+	for _, folder := range want { // a real group's files do not stand in the way
+		files, _ := filepath.Glob(filepath.Join(folder, "*"))
+		for _, file := range files {
+			_ = os.Remove(file)
+		}
+	}
+	if err := g.remove(time.Now()); err != nil {
+		t.Error(err)
+	}
+	if !exists(filepath.Join(root, delegatedParent)) {
+		t.Error("systemd's group was removed")
 	}
 }

@@ -17,5 +17,5 @@
 //	status        running, pausing, paused or resuming; absent until started
 //
 // Outside of it there are only its network namespace (made by the Network) and
-// its control groups (paddock-sandboxes/<id>).
+// its control groups (see groupParent).
 package gvisor

@@ -41,6 +41,7 @@ func RunRunsc() {
 		os.Args = append([]string{"runsc"}, os.Args[2:]...)
 	}
 	if isOurs(os.Args) {
+		dropProtection()
 		closeStrays(os.Args)
 		sealStdio(os.Args)
 		if slices.Contains(os.Args, "boot") {
