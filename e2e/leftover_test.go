@@ -68,7 +68,10 @@ func (s *server) poke(method, path, spec string) {
 		return
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	if spec != "" {
+	switch {
+	case strings.HasPrefix(spec, "{"):
+		req.Header.Set("Content-Type", "application/json")
+	case spec != "":
 		req.Header.Set("Content-Type", "application/yaml")
 	}
 	if resp, err := http.DefaultClient.Do(req); err == nil {

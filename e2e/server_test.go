@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,14 +31,17 @@ const token = "e2e-token"
 // server is one `paddock serve` on a folder of its own, which may be killed and
 // started again.
 type server struct {
-	t    *testing.T
-	dir  string
-	addr string
-	env  []string
-	args []string
-	log  *logBuffer
-	cmd  *exec.Cmd
-	done chan struct{} // closed when cmd has ended
+	t       *testing.T
+	dir     string
+	addr    string
+	env     []string
+	program string   // what is started as the server
+	under   []string // the command that starts it; empty: none
+	pool    string   // how many spare machines it has; empty: what it has by itself
+	args    []string
+	log     *logBuffer
+	cmd     *exec.Cmd
+	done    chan struct{} // closed when cmd has ended
 }
 
 // logBuffer keeps what servers say, for the report of a failed test.
@@ -62,14 +66,21 @@ func (l *logBuffer) String() string {
 // stops it and asserts that nothing of it is left on the host.
 func startServer(t *testing.T, args ...string) *server {
 	t.Helper()
+	s := newServer(t, args...)
+	s.start()
+	s.waitServing()
+	return s
+}
+
+// newServer is startServer that does not start it.
+func newServer(t *testing.T, args ...string) *server {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "paddock-e2e-data-*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{t: t, dir: dir, addr: freePort(t), args: args, log: &logBuffer{}}
+	s := &server{t: t, dir: dir, addr: freePort(t), program: program, pool: spares(), args: args, log: &logBuffer{}}
 	t.Cleanup(s.cleanUp)
-	s.start()
-	s.waitServing()
 	return s
 }
 
@@ -84,7 +95,12 @@ func freePort(t *testing.T) string {
 
 func (s *server) start() {
 	s.t.Helper()
-	cmd := exec.Command(program, append([]string{"serve", "--listen", s.addr, "--data-dir", s.dir, "--log-level", "debug", "--pool", spares()}, s.args...)...)
+	argv := append(slices.Clone(s.under), s.program, "serve", "--listen", s.addr, "--data-dir", s.dir, "--log-level", "debug")
+	if s.pool != "" {
+		argv = append(argv, "--pool", s.pool)
+	}
+	argv = append(argv, s.args...)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(append(os.Environ(), "PADDOCK_TOKEN="+token), s.env...)
 	cmd.Stdout, cmd.Stderr = s.log, s.log
 	cmd.WaitDelay = 20 * time.Second // a sandbox that kept our pipe would show here
@@ -159,6 +175,9 @@ func (s *server) restart() {
 }
 
 func (s *server) alive() bool {
+	if s.done == nil {
+		return false
+	}
 	select {
 	case <-s.done:
 		return false

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"paddock/internal/cli"
@@ -42,12 +43,17 @@ func serve(ctx context.Context, cfg cli.ServeConfig) error {
 	if err != nil {
 		return err
 	}
-	return daemon.Run(ctx, daemon.Config{
+	err = daemon.Run(ctx, daemon.Config{
 		Version: version, Listen: cfg.Listen, DataDir: cfg.DataDir, TemplateDir: cfg.TemplateDir,
 		MaxActiveSessions: cfg.MaxActiveSessions, Pool: cfg.Pool,
 		Reserve: engine.Room{Memory: int64(cfg.MemoryReserve) << 20, Disk: int64(cfg.DiskReserve) << 20},
 		Token:   cfg.Token, Out: cfg.Out, Log: log,
 	})
+	var wrong *daemon.MisconfiguredError
+	if errors.As(err, &wrong) {
+		return cli.Misconfigured(err)
+	}
+	return err
 }
 
 func showDemo(ctx context.Context, cfg cli.DemoConfig) error {

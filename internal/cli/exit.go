@@ -17,6 +17,7 @@ const (
 	exitConflict    = 4
 	exitPayment     = 5
 	exitUnreachable = 6
+	exitConfig      = 78 // EX_CONFIG of sysexits.h: do not start me again
 	exitTimedOut    = 124
 	exitInterrupted = 130
 	exitOwnFailure  = 255 // of exec: Paddock's failure, not the command's
@@ -30,6 +31,7 @@ const exitCodes = `Exit codes:
   4    conflict: not possible in the present state, or a person has to answer first
   5    the balance is used up
   6    no server answers
+  78   of serve: its configuration or its data does not fit, starting it again does not help
   124  timed out
   130  interrupted; for prompt and run watch: the run was cancelled
 
@@ -56,6 +58,12 @@ func exitWith(code int, format string, args ...any) error {
 
 // silently ends the command with a code; everything was said before.
 func silently(code int) error { return &exitError{code: code} }
+
+// Misconfigured makes Main exit with 78: what is wrong with a server is not
+// cured by starting it again.
+func Misconfigured(err error) error {
+	return &exitError{code: exitConfig, text: err.Error(), err: err}
+}
 
 // usagef is a mistake in the command line.
 func usagef(cmd *cobra.Command, format string, args ...any) error {

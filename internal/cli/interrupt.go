@@ -19,12 +19,16 @@ const (
 )
 
 // interruptible gives a context that the first interrupt cancels. Later ones
-// let a person out of a command that does not end. Call release when the
+// let a person out of a command that does not end. A terminal that hangs up
+// interrupts too, except after nohup. Call release when the
 // command is over.
 func (a *app) interruptible(ctx context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, serverPatience)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	over := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() {

@@ -41,8 +41,12 @@ type Config struct {
 const stopPatience = 5 * time.Second
 
 // Run serves until ctx ends. Then calls in flight are ended, and sandboxes are
-// left running for the next server on the folder.
-func Run(ctx context.Context, cfg Config) (err error) {
+// left running for the next server on the folder. What a restart does not cure
+// is a MisconfiguredError.
+func Run(ctx context.Context, cfg Config) error { return classify(run(ctx, cfg, findSupervisor())) }
+
+func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
+	cfg.Log.Info("starting", "version", cfg.Version, "data_dir", cfg.DataDir, "pid", os.Getpid())
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("make data folder: %w", err)
 	}
@@ -91,7 +95,14 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := pruneRuntimes(ctx, kept, ours.Digest, driver, cfg.Log); err != nil {
 		return err
 	}
-	return serve(ctx, cfg, e, l, url)
+	limits := driver.Capabilities().Limits
+	if limits == "" {
+		limits = "none"
+	}
+	cfg.Log.Info("serving", "url", url, "data_dir", cfg.DataDir, "version", cfg.Version,
+		"isolation", driver.Capabilities().Isolation, "limits", limits, "adopted", e.Adopted())
+	boss.tell("READY=1", fmt.Sprintf("STATUS=serving at %s, %d sandboxes adopted at the start", url, e.Adopted()))
+	return serve(ctx, cfg, e, l, url, boss)
 }
 
 // openDriver prepares the default template, so that the first session need not
@@ -128,7 +139,7 @@ func openDriver(ctx context.Context, cfg Config, kept *runtimes.Set, ours runtim
 }
 
 // serve answers calls until ctx ends.
-func serve(ctx context.Context, cfg Config, e *engine.Engine, l net.Listener, url string) error {
+func serve(ctx context.Context, cfg Config, e *engine.Engine, l net.Listener, url string, boss supervisor) error {
 	calls, endCalls := context.WithCancel(context.WithoutCancel(ctx))
 	defer endCalls()
 	h := server.HTTP(server.New(server.Options{Engine: e, Logger: cfg.Log, Version: cfg.Version}))
@@ -140,14 +151,15 @@ func serve(ctx context.Context, cfg Config, e *engine.Engine, l net.Listener, ur
 		failed <- h.Serve(server.Listen(l))
 	}()
 	defer func() { <-stopped }()
-	cfg.Log.Info("serving", "url", url, "data_dir", cfg.DataDir, "version", cfg.Version)
 	sayf(cfg.Out, "Paddock serves at %s\n", url)
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
+	boss.tell("STOPPING=1")
 	cfg.Log.Info("stopping; sandboxes run on")
+	e.Leave()
 	endCalls()
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
 	defer cancel()

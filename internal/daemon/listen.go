@@ -16,6 +16,9 @@ import (
 // listen opens the server's port. A busy one is refused with the pid of whoever
 // has it, where that can be seen.
 func listen(addr string) (net.Listener, error) {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return nil, &MisconfiguredError{fmt.Errorf("listen on %q: %w; --listen wants host:port", addr, err)}
+	}
 	l, err := net.Listen("tcp", addr)
 	if errors.Is(err, unix.EADDRINUSE) {
 		who := ""

@@ -10,7 +10,8 @@ import (
 )
 
 // NewLogger makes the server's log: level is debug, info, warn or error; format
-// is json, text, or auto, which is text on a terminal and json elsewhere.
+// is json, text, or auto, which is text on a terminal, lines for systemd's journal
+// where that reads them, and json elsewhere.
 func NewLogger(w io.Writer, terminal bool, level, format string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
@@ -18,6 +19,9 @@ func NewLogger(w io.Writer, terminal bool, level, format string) (*slog.Logger, 
 	}
 	if format == "text" || format == "auto" && terminal {
 		return slog.New(tint.NewHandler(w, &tint.Options{Level: l, TimeFormat: time.TimeOnly, NoColor: !terminal})), nil
+	}
+	if format == "auto" && toJournal(w) {
+		return slog.New(newJournalHandler(w, l)), nil
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), nil
 }

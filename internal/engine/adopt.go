@@ -29,6 +29,12 @@ func (e *Engine) adopt(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list sessions: %w", err)
 	}
+	// Looked at before anything is touched: see sandbox.ErrNewer.
+	for _, r := range rows {
+		if _, err := sandbox.DecodeHandle(r.Handle); errors.Is(err, sandbox.ErrNewer) {
+			return fmt.Errorf("take up sandbox %s: %w", r.Sandbox, err)
+		}
+	}
 	known := map[string]bool{}
 	machines := map[id.Session]store.Machine{}
 	for _, r := range rows {
@@ -152,6 +158,7 @@ func (e *Engine) recover(ctx context.Context, a *actor, s session.Session, row s
 			return err
 		}
 	}
+	e.adopted.Add(1)
 	e.log.Info("session adopted", "session_id", s.ID, "state", s.State)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"paddock/internal/fault"
@@ -57,6 +58,8 @@ type Engine struct {
 	flights flights
 	host    host
 	pool    *pool // nil: none
+	adopted atomic.Int64
+	leaving atomic.Bool
 
 	mu     sync.Mutex
 	actors map[id.Session]*actor
@@ -92,9 +95,17 @@ func (e *Engine) Start(ctx context.Context) error {
 	return nil
 }
 
+// Adopted is how many machines Start found and took up.
+func (e *Engine) Adopted() int { return int(e.adopted.Load()) }
+
+// Leave is told before calls in flight are ended because the server ends: what
+// they started in machines lives on.
+func (e *Engine) Leave() { e.leaving.Store(true) }
+
 // Stop lets go of everything: calls in flight end, the machines of sessions run
 // on for the next server, and spares end. It returns when nothing of the engine runs any more.
 func (e *Engine) Stop() {
+	e.Leave()
 	if e.ctx.Err() == nil {
 		e.saveActivity(0)
 	}

@@ -167,7 +167,7 @@ func keep(have, more []byte, truncated bool) ([]byte, bool) {
 // end lets the guest forget the exec, killing it when its caller has gone. When
 // the server stops it is left alone.
 func (x *execution) end(ctx context.Context) {
-	if x.machine.engine.ctx.Err() != nil {
+	if x.machine.engine.leaving.Load() {
 		return
 	}
 	x.machine.engine.spawn(func(own context.Context) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -17,6 +18,9 @@ import (
 //go:embed migrations/*/*.sql
 var migrations embed.FS
 
+// ErrNewer reports a database of a newer Paddock.
+var ErrNewer = errors.New("start the newer version that wrote it")
+
 // migrate brings the database to the newest schema. A database of a newer
 // Paddock is refused: what its schema means is not known here.
 func migrate(ctx context.Context, db *sql.DB, d dialect, log *slog.Logger) error {
@@ -29,7 +33,7 @@ func migrate(ctx context.Context, db *sql.DB, d dialect, log *slog.Logger) error
 		return fmt.Errorf("read schema version: %w", err)
 	}
 	if current > newest {
-		return fmt.Errorf("the data has schema %d, this version of Paddock knows up to %d: start the newer version that wrote it", current, newest)
+		return fmt.Errorf("the data has schema %d, this version of Paddock knows up to %d: %w", current, newest, ErrNewer)
 	}
 	results, err := provider.Up(ctx)
 	if err != nil {
