@@ -17,7 +17,7 @@ EMBEDDED := internal/embedded/bin
 TESTFLAGS ?=
 BENCH     ?=
 
-.PHONY: help check build generate codegen programs test vet format arch race demo bench arm64 generated verify clean
+.PHONY: help check build dist generate codegen programs test vet format arch race demo bench arm64 generated verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,10 @@ check: ## say what this machine lacks to build
 build: programs ## compile bin/paddock (the first time takes minutes: see README.md)
 	@echo "compiling bin/paddock $(VERSION)"
 	@go build -ldflags "$(LDFLAGS)" -o bin/paddock ./cmd/paddock
+
+dist: build ## pack for others: dist/ with a tar, a Debian package and their checksums
+	@rm -rf dist
+	@scripts/dist.sh bin/paddock "$(VERSION)" "$(ARCH)" dist
 
 generate: programs codegen ## make all that is made: the programs inside a sandbox, code from api/openapi.yaml
 
@@ -78,4 +82,4 @@ generated: codegen ## fail when committed generated code is not what the sources
 verify: format vet arch generated arm64 test race demo ## everything, in the order in which it fails fastest
 
 clean: ## remove what make made here (not Go's caches)
-	rm -rf bin $(EMBEDDED)/*/paddock-*
+	rm -rf bin dist $(EMBEDDED)/*/paddock-*
