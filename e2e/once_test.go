@@ -77,7 +77,7 @@ func TestCallsRepeatedAfterACrash(t *testing.T) {
 	s.waitStatus(id, godo.HostedAgentSessionStatusReady)
 
 	s.kill()
-	s.env = []string{"PADDOCK_FAILPOINT=engine.committed"}
+	s.env = []string{"PADDOCK_FAILPOINT=input.stored"}
 	s.start()
 	s.waitServing()
 	c, k = s.named("input-1")

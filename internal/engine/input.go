@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"paddock/internal/event"
+	"paddock/internal/failpoint"
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
@@ -100,6 +101,7 @@ func (e *Engine) enqueue(ctx context.Context, sid id.Session, in Input) (id.Run,
 	if err != nil {
 		return id.Run{}, err
 	}
+	failpoint.Hit("input.stored")
 	if m := e.machineOf(sid); m != nil {
 		m.touch()
 	}
