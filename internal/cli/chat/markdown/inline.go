@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	tables "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/util"
 
 	"paddock/internal/cli/chat/styled"
@@ -23,7 +22,7 @@ func (p *page) inline(parent ast.Node, style styled.Style) styled.Line {
 func (p *page) span(n ast.Node, style styled.Style) styled.Line {
 	switch n := n.(type) {
 	case *ast.Text:
-		return styled.Text(p.words(n), style)
+		return struck(p.words(n), style)
 	case *ast.String:
 		return styled.Text(plain.Clean(string(n.Value)), style)
 	case *ast.CodeSpan:
@@ -33,14 +32,6 @@ func (p *page) span(n ast.Node, style styled.Style) styled.Line {
 			return p.inline(n, style.With(styled.Bold))
 		}
 		return p.inline(n, style.With(styled.Italic))
-	case *tables.Strikethrough:
-		return p.inline(n, style.With(styled.Strike))
-	case *tables.TaskCheckBox:
-		box := "☐ "
-		if n.IsChecked {
-			box = "☑ "
-		}
-		return styled.Text(box, style)
 	case *ast.Link:
 		return p.link(p.inline(n, style.With(styled.Underline)), string(n.Destination), style)
 	case *ast.Image:
@@ -56,6 +47,25 @@ func (p *page) span(n ast.Node, style styled.Style) styled.Line {
 		return styled.Text(b.String(), style)
 	default:
 		return p.inline(n, style)
+	}
+}
+
+// struck strikes what stands between two tildes and two more.
+func struck(text string, style styled.Style) styled.Line {
+	var out styled.Line
+	for {
+		before, rest, begun := strings.Cut(text, "~~")
+		middle, after, ended := strings.Cut(rest, "~~")
+		if !begun || !ended || strings.TrimSpace(middle) != middle || middle == "" {
+			return append(out, styled.Span{Text: text, Style: style})
+		}
+		if before != "" {
+			out = append(out, styled.Span{Text: before, Style: style})
+		}
+		out = append(out, styled.Span{Text: middle, Style: style.With(styled.Strike)})
+		if text = after; text == "" {
+			return out
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	tables "github.com/yuin/goldmark/extension/ast"
 
 	"paddock/internal/cli/chat/styled"
 )
@@ -35,93 +34,28 @@ func (p *page) list(list *ast.List, width int) []styled.Line {
 	return out
 }
 
-// gap stands between the columns of a table.
-const gap = "  "
-
-// minColumn is the least a column is narrowed to.
-const minColumn = 6
-
-func (p *page) table(table *tables.Table, width int) []styled.Line {
-	var rows [][]styled.Line
-	for row := table.FirstChild(); row != nil; row = row.NextSibling() {
-		style := styled.Style{}
-		if row.Kind() == tables.KindTableHeader {
-			style.Look = styled.Bold
-		}
-		var texts []styled.Line
-		for c := row.FirstChild(); c != nil; c = c.NextSibling() {
-			texts = append(texts, p.inline(c, style))
-		}
-		rows = append(rows, texts)
+// task draws the box of a task list's item.
+func task(n ast.Node, line styled.Line) styled.Line {
+	if n.Parent().Kind() != ast.KindListItem || n.PreviousSibling() != nil {
+		return line
 	}
-	widths := columns(rows, width)
-	var out []styled.Line
-	for i, row := range rows {
-		out = append(out, layRow(row, widths, table.Alignments)...)
-		if i == 0 {
-			var rule []string
-			for _, w := range widths {
-				rule = append(rule, strings.Repeat("─", w))
-			}
-			out = append(out, styled.Text(strings.Join(rule, gap), styled.Style{Look: styled.Faint}).Fit(width))
-		}
+	box := ""
+	switch text := line.Plain(); {
+	case strings.HasPrefix(text, "[ ] "):
+		box = "☐ "
+	case strings.HasPrefix(text, "[x] "), strings.HasPrefix(text, "[X] "):
+		box = "☑ "
+	default:
+		return line
 	}
-	return out
-}
-
-// columns gives the width of each column: what its cells want, the widest
-// narrowed until all fit.
-func columns(rows [][]styled.Line, width int) []int {
-	var widths []int
-	for _, row := range rows {
-		for i, c := range row {
-			if i == len(widths) {
-				widths = append(widths, 1)
-			}
-			widths[i] = max(widths[i], c.Width())
+	cut := len("[ ] ")
+	out := styled.Text(box, styled.Style{})
+	for _, s := range line {
+		n := min(cut, len(s.Text))
+		cut -= n
+		if s.Text = s.Text[n:]; s.Text != "" {
+			out = append(out, s)
 		}
-	}
-	for {
-		total, widest := len(gap)*(len(widths)-1), 0
-		for i, w := range widths {
-			total += w
-			if w > widths[widest] {
-				widest = i
-			}
-		}
-		if len(widths) == 0 || total <= width || widths[widest] <= minColumn {
-			return widths
-		}
-		widths[widest] = max(minColumn, widths[widest]-max(1, (total-width)/len(widths)))
-	}
-}
-
-func layRow(row []styled.Line, widths []int, align []tables.Alignment) []styled.Line {
-	cells := make([][]styled.Line, len(widths))
-	height := 1
-	for i := range widths {
-		if i < len(row) {
-			cells[i] = styled.Wrap(row[i], widths[i])
-		}
-		height = max(height, len(cells[i]))
-	}
-	out := make([]styled.Line, height)
-	for y := range out {
-		var line styled.Line
-		for i, w := range widths {
-			var c styled.Line
-			if y < len(cells[i]) {
-				c = cells[i][y]
-			}
-			if i < len(align) && align[i] == tables.AlignRight {
-				c = append(styled.Text(strings.Repeat(" ", max(0, w-c.Width())), styled.Style{}), c...)
-			}
-			if i < len(widths)-1 {
-				c = append(c.Pad(w), styled.Span{Text: gap})
-			}
-			line = append(line, c...)
-		}
-		out[y] = line
 	}
 	return out
 }

@@ -5,8 +5,6 @@ import (
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
-	tables "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
 
 	"paddock/internal/cli/chat/styled"
@@ -16,25 +14,32 @@ import (
 type Renderer struct{ dialect goldmark.Markdown }
 
 // New makes a renderer of CommonMark with tables, struck text and task lists.
-func New() Renderer {
-	return Renderer{goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList))}
-}
+// These are read here: goldmark's package of extensions compiles its patterns
+// whenever any process of this program starts, sandboxes' included.
+func New() Renderer { return Renderer{goldmark.New()} }
 
 // Lines lays a text out in lines of at most a width. Line ends inside a
 // paragraph stay: what agents print is often no prose. A text whose end is
 // still to come is laid out as it stands.
 func (r Renderer) Lines(source string, width int) []styled.Line {
 	b := []byte(source)
-	p := &page{source: b}
-	lines := p.blocks(r.dialect.Parser().Parse(text.NewReader(b)), max(width, 4))
+	p := &page{renderer: r, source: b}
+	lines := p.blocks(r.parse(b), max(width, 4))
 	for len(lines) > 0 && lines[len(lines)-1].Width() == 0 {
 		lines = lines[:len(lines)-1]
 	}
 	return lines
 }
 
+func (r Renderer) parse(source []byte) ast.Node {
+	return r.dialect.Parser().Parse(text.NewReader(source))
+}
+
 // page is one text.
-type page struct{ source []byte }
+type page struct {
+	renderer Renderer
+	source   []byte
+}
 
 // blocks lays out the blocks inside a node, one blank line between them unless
 // they are close together, as the items of a tight list are.
@@ -72,7 +77,10 @@ func (p *page) block(n ast.Node, width int) []styled.Line {
 		}
 		return styled.Wrap(p.inline(n, style), width)
 	case *ast.Paragraph, *ast.TextBlock:
-		return styled.Wrap(p.inline(n, styled.Style{}), width)
+		if rows, align := readTable(p.raw(n)); rows != nil {
+			return p.table(rows, align, width)
+		}
+		return styled.Wrap(task(n, p.inline(n, styled.Style{})), width)
 	case *ast.FencedCodeBlock, *ast.CodeBlock:
 		return p.code(n, width)
 	case *ast.HTMLBlock:
@@ -84,8 +92,6 @@ func (p *page) block(n ast.Node, width int) []styled.Line {
 		return p.list(n, width)
 	case *ast.ThematicBreak:
 		return []styled.Line{styled.Text(strings.Repeat("─", min(width, 24)), styled.Style{Look: styled.Faint})}
-	case *tables.Table:
-		return p.table(n, width)
 	case *ast.LinkReferenceDefinition:
 		return nil
 	default:
