@@ -143,10 +143,3 @@ func TestExecAcrossAPause(t *testing.T) {
 		t.Errorf("exec across a pause: %+v", a)
 	}
 }
-
-func TestKeepWarmAndIdle(t *testing.T) {
-	s := startServer(t)
-	warm := s.create("agent: none\nkeep_warm: true\n").SessionID
-	_, err := s.client().HostedAgents.PauseSession(context.Background(), warm)
-	wantRefusal(t, err, http.StatusConflict, "keep_warm")
-}

@@ -94,13 +94,17 @@ func (l *load) act(r *rand.Rand) {
 	case n < 30:
 		l.input(ctx, id, inputs[r.IntN(len(inputs))])
 	case n < 45:
-		l.do(ctx, "POST", id+"/pause", nil, 202, 204, 409)
+		l.do(ctx, "POST", "/"+id+"/pause", nil, 202, 204, 409)
 	case n < 58:
-		l.do(ctx, "POST", id+"/resume", nil, 204, 409)
+		l.do(ctx, "POST", "/"+id+"/resume", nil, 204, 409)
 	case n < 68:
-		l.do(ctx, "POST", id+"/cancel", map[string]any{}, 200, 409)
-	case n < 82:
-		l.do(ctx, "POST", id+"/sandbox/exec", map[string]any{"argv": []string{"sh", "-c", programs[r.IntN(len(programs))]}}, 200, 409, 502)
+		l.do(ctx, "POST", "/"+id+"/cancel", map[string]any{}, 200, 409)
+	case n < 71:
+		l.do(ctx, "GET", "/"+id+"/files", nil, 200, 409, 502)
+	case n < 73:
+		l.list(ctx)
+	case n < 84:
+		l.do(ctx, "POST", "/"+id+"/sandbox/exec", map[string]any{"argv": []string{"sh", "-c", programs[r.IntN(len(programs))]}}, 200, 409, 502)
 	case n < 90:
 		l.answerAll(ctx, id, r)
 	case n < 97:
@@ -129,7 +133,7 @@ func (l *load) do(ctx context.Context, method, path string, body any, allowed ..
 		b, _ := json.Marshal(body)
 		in = bytes.NewReader(b)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+l.addr+"/v2/harness-runtime/sessions/"+path, in)
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+l.addr+"/v2/harness-runtime/sessions"+path, in)
 	if err != nil {
 		return 0, nil
 	}
@@ -146,6 +150,9 @@ func (l *load) do(ctx context.Context, method, path string, body any, allowed ..
 		}
 		return 0, nil
 	}
+	if resp.StatusCode == http.StatusConflict && !slices.ContainsFunc(conflicts, func(part string) bool { return bytes.Contains(answer, []byte(part)) }) {
+		l.note("%s %s: a conflict of another kind: %s", method, path, answer)
+	}
 	if !slices.Contains(allowed, resp.StatusCode) {
 		l.note("%s %s: %d %s", method, path, resp.StatusCode, answer)
 	}
@@ -159,7 +166,7 @@ func (l *load) note(format string, args ...any) {
 }
 
 func (l *load) input(ctx context.Context, id, text string) {
-	status, answer := l.do(ctx, "POST", id+"/input", map[string]any{"text": text}, 200, 409, 429)
+	status, answer := l.do(ctx, "POST", "/"+id+"/input", map[string]any{"text": text}, 200, 409, 429)
 	if status != http.StatusOK {
 		return
 	}
@@ -173,7 +180,7 @@ func (l *load) input(ctx context.Context, id, text string) {
 }
 
 func (l *load) answerAll(ctx context.Context, id string, r *rand.Rand) {
-	status, answer := l.do(ctx, "GET", id+"/approvals?state=pending", nil, 200)
+	status, answer := l.do(ctx, "GET", "/"+id+"/approvals?state=pending", nil, 200)
 	if status != http.StatusOK {
 		return
 	}
@@ -185,7 +192,7 @@ func (l *load) answerAll(ctx context.Context, id string, r *rand.Rand) {
 	_ = json.Unmarshal(answer, &got)
 	for _, a := range got.Approvals {
 		outcome := []string{"HITL_OUTCOME_APPROVE", "HITL_OUTCOME_REJECT", "HITL_OUTCOME_DEFER"}[r.IntN(3)]
-		l.do(ctx, "POST", id+"/hitl/"+a.RequestID, map[string]any{"outcome": outcome}, 204, 409)
+		l.do(ctx, "POST", "/"+id+"/hitl/"+a.RequestID, map[string]any{"outcome": outcome}, 204, 409)
 	}
 }
 
@@ -193,13 +200,44 @@ func (l *load) answerAll(ctx context.Context, id string, r *rand.Rand) {
 func (l *load) read(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer cancel()
-	l.do(ctx, "GET", id+"/events", nil, 200)
+	l.do(ctx, "GET", "/"+id+"/events", nil, 200)
+}
+
+// list asserts that a list shows no session twice, and none that is gone.
+func (l *load) list(ctx context.Context) {
+	status, answer := l.do(ctx, "GET", "?page_size=200", nil, 200)
+	if status != http.StatusOK {
+		return
+	}
+	var got struct {
+		Sessions []struct {
+			ID     string `json:"session_id"`
+			Name   string
+			Status string
+			Reason string `json:"pause_reason"`
+		}
+	}
+	if err := json.Unmarshal(answer, &got); err != nil {
+		l.note("list: %v", err)
+	}
+	seen := map[string]bool{}
+	for _, s := range got.Sessions {
+		if seen[s.ID] || s.Status == "SESSION_STATUS_DESTROYED" || (s.Reason != "") != (s.Status == "SESSION_STATUS_PAUSED") {
+			l.note("list shows %+v (again: %v)", s, seen[s.ID])
+		}
+		seen[s.ID] = true
+	}
+}
+
+// conflicts are the reasons that a session may have to refuse a verb.
+var conflicts = []string{
+	"not ready", "is not paused", "paused already", "is paused (", "is removed", "being removed", "is terminal", "already", "expired", "is ready",
 }
 
 // replace removes a session, mostly at once followed by a new one, which may be
 // removed while it is provisioning.
 func (l *load) replace(ctx context.Context, id string, r *rand.Rand) {
-	if status, _ := l.do(ctx, "DELETE", id, nil, 204); status != http.StatusNoContent {
+	if status, _ := l.do(ctx, "DELETE", "/"+id, nil, 204); status != http.StatusNoContent {
 		return
 	}
 	made, _, err := l.client().HostedAgents.CreateSessionFromManifest(context.Background(), []byte(specs[r.IntN(len(specs))]), nil)
@@ -239,6 +277,7 @@ func (l *load) settle() {
 		l.assertRuns(id)
 		events := l.history(id)
 		assertLog(t, events)
+		assertLegal(t, events)
 		assertOneActive(t, events)
 		if l.get(id).Status == godo.HostedAgentSessionStatusReady {
 			l.waitExec(id, "echo alive", "alive\n")
@@ -265,14 +304,14 @@ func (l *load) atRest(id string, r *rand.Rand) bool {
 	case "SESSION_STATUS_FAILED":
 		l.t.Fatalf("session %s failed", id)
 	case "SESSION_STATUS_PAUSED":
-		l.do(context.Background(), "POST", id+"/resume", nil, 204, 409)
+		l.do(context.Background(), "POST", "/"+id+"/resume", nil, 204, 409)
 		return false
 	case "SESSION_STATUS_READY":
 		l.answerAll(context.Background(), id, r)
 		if got.Session.PausePending || len(got.Session.Run) > 0 {
 			return false
 		}
-		return !slices.ContainsFunc(l.runs(id), func(r loadRun) bool { return !r.ended() })
+		return !slices.ContainsFunc(l.runsOf(id), func(r loadRun) bool { return !r.ended() })
 	}
 	return false
 }
@@ -287,14 +326,15 @@ func (r loadRun) ended() bool {
 	return slices.Contains([]string{"RUN_STATE_COMPLETED", "RUN_STATE_FAILED", "RUN_STATE_CANCELLED"}, r.State)
 }
 
-func (l *load) runs(id string) []loadRun {
+// runsOf lists all runs of a session.
+func (s *server) runsOf(id string) []loadRun {
 	var all []loadRun
 	for token := ""; ; {
 		var page struct {
 			Runs []loadRun `json:"runs"`
 			Next string    `json:"next_page_token"`
 		}
-		l.call("GET", "/sessions/"+id+"/runs?page_size=200&page_token="+token, nil, http.StatusOK, &page)
+		s.call("GET", "/sessions/"+id+"/runs?page_size=200&page_token="+token, nil, http.StatusOK, &page)
 		all = append(all, page.Runs...)
 		if token = page.Next; token == "" {
 			return all
@@ -313,7 +353,7 @@ func (l *load) assertRuns(id string) {
 		}
 	}
 	states := map[string]string{}
-	for _, r := range l.runs(id) {
+	for _, r := range l.runsOf(id) {
 		states[r.RunID] = r.State
 		if !r.ended() || ends[r.RunID] != 1 {
 			l.t.Errorf("run %s (%s) of %s is %s with %d terminal events", r.RunID, r.Text, id, r.State, ends[r.RunID])

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"paddock/internal/clientcontext"
@@ -75,14 +76,31 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 	if err != nil {
 		return err
 	}
-	driver, warnings, err := openDriver(ctx, cfg, kept, ours)
+	templates, err := template.New(template.Options{Dir: cfg.TemplateDir, Exclude: []string{cfg.DataDir}, Logger: cfg.Log})
+	if err != nil {
+		return fmt.Errorf("open templates: %w", err)
+	}
+	preparing, stopPreparing := context.WithCancel(ctx)
+	host := prepareHost(preparing, templates, cfg.Log)
+	defer func() { stopPreparing(); <-host.done }()
+	driver, warnings, err := openDriver(cfg, kept, ours, templates)
 	if err != nil {
 		return err
 	}
+	running, err := driver.Leftovers(ctx)
+	if err != nil {
+		return fmt.Errorf("look for sandboxes: %w", err)
+	}
+	if len(running) == 0 { // else their sessions are served at once, and only new ones wait
+		<-host.done
+		if host.err != nil {
+			return fmt.Errorf("prepare template %s: %w", template.Host, host.err)
+		}
+	}
 	e := engine.New(engine.Options{
-		Store: st, Driver: driver, Logger: cfg.Log,
-		MaxActiveSessions: cfg.MaxActiveSessions, Warnings: warnings,
-		Pool: cfg.Pool, Reserve: cfg.Reserve, Free: func() (engine.Room, error) { return freeRoom(cfg.DataDir) },
+		Store: st, Driver: driver, Logger: cfg.Log, MaxActiveSessions: cfg.MaxActiveSessions,
+		Warnings: func() []string { return append(slices.Clone(warnings), host.warnings()...) },
+		Pool:     cfg.Pool, Reserve: cfg.Reserve, Free: func() (engine.Room, error) { return freeRoom(cfg.DataDir) },
 	})
 	defer e.Stop()
 	url := clientcontext.URLOf(l.Addr())
@@ -105,20 +123,11 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 	return serve(ctx, cfg, e, l, url, boss)
 }
 
-// openDriver prepares the default template, so that the first session need not
-// wait for it, and the sandbox driver.
-func openDriver(ctx context.Context, cfg Config, kept *runtimes.Set, ours runtimes.Runtime) (*gvisor.Driver, []string, error) {
+// openDriver opens the sandbox driver, and says what this host cannot do.
+func openDriver(cfg Config, kept *runtimes.Set, ours runtimes.Runtime, templates *template.Templates) (*gvisor.Driver, []string, error) {
 	agents := filepath.Join(cfg.DataDir, "agents")
 	if err := os.MkdirAll(agents, 0o755); err != nil {
 		return nil, nil, fmt.Errorf("make agents folder: %w", err)
-	}
-	templates, err := template.New(template.Options{Dir: cfg.TemplateDir, Exclude: []string{cfg.DataDir}, Logger: cfg.Log})
-	if err != nil {
-		return nil, nil, fmt.Errorf("open templates: %w", err)
-	}
-	root, err := templates.Prepare(ctx, template.Host, func(s string) { cfg.Log.Info("preparing template", "template", template.Host, "progress", s) })
-	if err != nil {
-		return nil, nil, fmt.Errorf("prepare template %s: %w", template.Host, err)
 	}
 	loopback, err := network.NewLoopback(filepath.Join(cfg.DataDir, "netns"))
 	if err != nil {
@@ -131,7 +140,7 @@ func openDriver(ctx context.Context, cfg Config, kept *runtimes.Set, ours runtim
 	if err != nil {
 		return nil, nil, fmt.Errorf("open sandbox driver: %w", err)
 	}
-	warnings := append([]string{loopback.Warning()}, root.Warnings...)
+	warnings := []string{loopback.Warning()}
 	if driver.Capabilities().Limits == "" {
 		warnings = append(warnings, "limits of CPU and memory are not in force: this host lets us make no cgroups")
 	}

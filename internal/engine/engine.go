@@ -31,9 +31,9 @@ type Options struct {
 	Free    func() (Room, error)
 	Reserve Room
 
-	// Warnings are sentences that every create answer carries, about what this
-	// host cannot do.
-	Warnings []string
+	// Warnings gives the sentences that a create answer carries, about what this
+	// host cannot do; nil means none.
+	Warnings func() []string
 
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -45,7 +45,7 @@ type Engine struct {
 	driver   sandbox.Driver
 	log      *slog.Logger
 	limit    int
-	warnings []string
+	warnings func() []string
 	now      func() time.Time // as exact as the store keeps it
 	hub      *hub
 	patience time.Duration // answerPatience, but in tests
@@ -70,6 +70,9 @@ func New(o Options) *Engine {
 	now := o.Now
 	if now == nil {
 		now = time.Now
+	}
+	if o.Warnings == nil {
+		o.Warnings = func() []string { return nil }
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &Engine{

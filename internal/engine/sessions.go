@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"paddock/internal/environment"
 	"paddock/internal/event"
@@ -64,7 +65,7 @@ func (e *Engine) fresh(s session.Session) View {
 
 // recipe reads the spec, or finds the environment, of a new session.
 func (e *Engine) recipe(ctx context.Context, team id.Team, req CreateRequest) (environment.Environment, []string, error) {
-	warnings := append([]string(nil), e.warnings...)
+	warnings := slices.Clone(e.warnings())
 	if !req.Environment.IsZero() {
 		env, err := e.environment(ctx, team, req.Environment)
 		return env, warnings, err
