@@ -91,6 +91,24 @@ func Held(process, text string) int64 {
 	return sum
 }
 
+// OOMKills gives how many processes of the cgroups whose path names text the
+// kernel has ended for memory.
+func OOMKills(text string) int {
+	sum := 0
+	for _, group := range Cgroups(text) {
+		for _, name := range []string{"memory.oom_control", "memory.events"} {
+			b, _ := os.ReadFile(filepath.Join(group, name))
+			for line := range strings.Lines(string(b)) {
+				if f := strings.Fields(line); len(f) == 2 && f[0] == "oom_kill" {
+					n, _ := strconv.Atoi(f[1])
+					sum += n
+				}
+			}
+		}
+	}
+	return sum
+}
+
 // Mounts gives the lines of this process's mountinfo that name text.
 func Mounts(text string) []string {
 	b, _ := os.ReadFile("/proc/self/mountinfo")

@@ -70,6 +70,7 @@ func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Co
 		m.wg.Go(func() { m.welcome(caller) })
 	}
 	m.wg.Go(m.accept)
+	m.wg.Go(m.watchMemory)
 	e.wg.Go(m.watch)
 	return m
 }

@@ -410,6 +410,7 @@ func (g *stubGuest) ReadFile(ctx context.Context, _ string, _, _ int64) (guestap
 	}
 	return do(ctx)
 }
+func (g *stubGuest) Relieve(context.Context, int64) (int, error) { return 0, nil }
 func (g *stubGuest) Drain(ctx context.Context) error {
 	g.mu.Lock()
 	do := g.onDrain

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -57,6 +58,9 @@ type Daemon struct {
 	execs   execs
 	relief  *relief
 	turns   turns
+
+	agentPid atomic.Int64 // of the agent itself
+	relieved atomic.Int64 // when Relieve last ended something, in ns since 1970
 
 	mu      sync.Mutex
 	config  *guestapi.Config

@@ -23,6 +23,7 @@ func (d *Daemon) spawn(argv []string, dir string, stdio [3]*os.File) (*proc.Proc
 	if err != nil {
 		return nil, startFault(err, spec)
 	}
+	d.agentPid.Store(int64(p.Pid))
 	d.relief.agent.Store(int64(p.Pid))
 	return p, nil
 }

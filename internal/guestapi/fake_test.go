@@ -49,6 +49,7 @@ func (g *echoGuest) ReadFile(_ context.Context, path string, _, _ int64) (File, 
 	return File{Name: path, Type: "file"}, io.NopCloser(g.content), nil
 }
 
+func (g *echoGuest) Relieve(_ context.Context, need int64) (int, error) { return int(need), nil }
 func (g *echoGuest) Drain(ctx context.Context) error {
 	if g.hold == nil {
 		return nil

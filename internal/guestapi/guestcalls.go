@@ -54,6 +54,12 @@ type (
 		Offset int64  `json:"offset"`
 		Length int64  `json:"length"`
 	}
+	relieveCall struct {
+		Need int64 `json:"need_bytes"`
+	}
+	relieveAnswer struct {
+		Ended int `json:"ended"`
+	}
 	nothing struct{}
 )
 
@@ -67,6 +73,7 @@ const (
 	pathEndExec   = "/v1/exec/end"
 	pathListFiles = "/v1/files/list"
 	pathReadFile  = "/v1/files/read"
+	pathRelieve   = "/v1/relieve"
 	pathDrain     = "/v1/drain"
 
 	maxFileLine = 64 << 10 // the line of JSON before the bytes of a file
@@ -155,6 +162,12 @@ type fileReader struct {
 	io.Closer
 }
 
+func (c *guestClient) Relieve(ctx context.Context, need int64) (int, error) {
+	var out relieveAnswer
+	err := call(ctx, c.p, pathRelieve, maxRequest, relieveCall{need}, &out)
+	return out.Ended, err
+}
+
 func (c *guestClient) Drain(ctx context.Context) error {
 	return call(ctx, c.p, pathDrain, maxRequest, nothing{}, nil)
 }
@@ -192,6 +205,10 @@ func guestRoutes(g Guest) http.Handler {
 		return filesAnswer{files}, err
 	}))
 	mux.Handle("POST "+pathReadFile, serveFile(g))
+	mux.Handle("POST "+pathRelieve, guestCall(func(ctx context.Context, in relieveCall) (relieveAnswer, error) {
+		ended, err := g.Relieve(ctx, in.Need)
+		return relieveAnswer{ended}, err
+	}))
 	mux.Handle("POST "+pathDrain, guestCall(func(ctx context.Context, _ nothing) (nothing, error) {
 		return nothing{}, g.Drain(ctx)
 	}))

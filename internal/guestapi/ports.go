@@ -52,6 +52,11 @@ type Guest interface {
 	// to its end. The caller closes the reader. Errors as ListFiles.
 	ReadFile(ctx context.Context, path string, offset, length int64) (File, io.ReadCloser, error)
 
+	// Relieve ends processes that have at least need bytes of memory together,
+	// the greatest of whoever uses most, and returns how many once they are
+	// gone; each time is told in the history. 0 when there is nothing to end.
+	Relieve(ctx context.Context, need int64) (int, error)
+
 	// Drain returns when every report made before the call is acknowledged and
 	// the file systems are synced: the guest may be frozen then.
 	Drain(ctx context.Context) error

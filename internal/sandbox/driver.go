@@ -144,7 +144,8 @@ type Capabilities struct {
 // Stats is one reading of a machine's use of the host.
 type Stats struct {
 	CPU      time.Duration // CPU time used since start, all processes of the machine
-	Memory   int64         // bytes in memory now
+	Memory   int64         // bytes in memory now that the host cannot take back
+	Full     int64         // bytes of memory from which on the machine has no more; what goes far beyond it, the host's kernel ends. 0: no limit
 	Pids     int           // host processes and threads counted by the pids cgroup; 0 when unknown
 	OOMKills int           // processes of it the host's kernel killed for memory so far; 0 when unknown
 }

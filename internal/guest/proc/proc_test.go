@@ -269,6 +269,41 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
+func TestParseUse(t *testing.T) {
+	line := "7 (a) b (c) S 1 7 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 99 3"
+	if u, ok := parseUse([]byte(line), 4096); !ok || u.Name != "a) b (c" || u.Session != 42 || u.Start != 12345 || u.Bytes != 3*4096 {
+		t.Errorf("%+v, %v", u, ok)
+	}
+	for _, line := range []string{strings.Replace(line, ") S", ") Z", 1), "7 (a) S 1 7", "", ") ("} {
+		if u, ok := parseUse([]byte(line), 4096); ok {
+			t.Errorf("%q was read as %+v", line, u)
+		}
+	}
+}
+
+func TestUses(t *testing.T) {
+	table := newTable(t)
+	p := start(t, table, nil, "echo ready; sleep 1000")
+	p.line(t)
+	i := slices.IndexFunc(Uses(testGroup), func(u Use) bool { return u.Pid == p.Pid })
+	if i < 0 {
+		t.Fatal("a running process is not listed")
+	}
+	u := Uses(testGroup)[i]
+	if u.Bytes <= 0 || u.Session != p.Pid || u.Member || !u.Alive() {
+		t.Errorf("%+v", u)
+	}
+	table.Blame(p.Pid, "no room")
+	p.KillGroup()
+	<-p.Done()
+	if s := p.Exit().String(); s != "was ended, no room" || p.Exit().Code() != 137 {
+		t.Errorf("%q %d", s, p.Exit().Code())
+	}
+	if u.Alive() {
+		t.Error("a reaped process is alive")
+	}
+}
+
 func TestLookPath(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"tool": 0o755, "text": 0o644} {

@@ -47,6 +47,7 @@ type Process struct {
 type Exit struct {
 	At     time.Time
 	status unix.WaitStatus
+	why    string // see Table.Blame
 }
 
 // Code is the exit status, or 128 plus the signal that ended the process.
@@ -59,6 +60,9 @@ func (e Exit) Code() int {
 
 // String says it for people: "exited with code 3", "was killed by signal 9 (killed)".
 func (e Exit) String() string {
+	if e.status.Signaled() && e.why != "" {
+		return "was ended, " + e.why
+	}
 	if e.status.Signaled() {
 		return fmt.Sprintf("was killed by signal %d (%s)", int(e.status.Signal()), e.status.Signal())
 	}

@@ -24,6 +24,7 @@ type Table struct {
 	stop   chan struct{}
 	events chan os.Signal
 	plain  *plainThread // starts what does not run as root
+	blame  sync.Map     // pid → why it was killed
 
 	mu   sync.Mutex       // held across fork, so that no status comes before its process is known
 	live map[int]*Process // not yet reaped, by pid
@@ -74,6 +75,9 @@ func (t *Table) reapAll() {
 		if p, ours := t.live[pid]; ours {
 			delete(t.live, pid)
 			p.exit = Exit{At: time.Now(), status: status}
+			if why, ok := t.blame.LoadAndDelete(pid); ok {
+				p.exit.why = why.(string)
+			}
 			close(p.done)
 		}
 	}
@@ -110,3 +114,7 @@ func (t *Table) Start(spec Spec) (*Process, error) {
 	t.live[pid] = p
 	return p, nil
 }
+
+// Blame says why a process that the table started is about to be killed; its
+// Exit will tell. It waits for nothing.
+func (t *Table) Blame(pid int, why string) { t.blame.Store(pid, why) }

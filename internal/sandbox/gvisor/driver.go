@@ -119,7 +119,7 @@ func (d *Driver) Plan(spec sandbox.Spec) (sandbox.Handle, error) {
 	if !idForm.MatchString(spec.ID) {
 		return sandbox.Handle{}, fmt.Errorf("sandbox id %q is malformed", spec.ID)
 	}
-	state, err := json.Marshal(plan{DiskMB: spec.Size.DiskMB})
+	state, err := json.Marshal(plan{DiskMB: spec.Size.DiskMB, MemoryMB: spec.Size.MemoryMB})
 	if err != nil {
 		return sandbox.Handle{}, fmt.Errorf("plan sandbox: %w", err)
 	}

@@ -25,6 +25,20 @@ const (
 	kernelMemory = 64
 )
 
+// hostMemory is the limit of a machine of memory MiB on the host, in bytes. It
+// lies beyond full: whoever watches the machine gets to end what is too much
+// before the host's kernel ends what happens to be large. An eighth is what a
+// single process allocates in about a tenth of a second.
+func hostMemory(memory int) int64 { return full(memory) + int64(memory/8+32)<<20 }
+
+// full is sandbox.Stats.Full of a machine of memory MiB.
+func full(memory int) int64 {
+	if memory == 0 {
+		return 0
+	}
+	return int64(memory+kernelMemory) << 20
+}
+
 // hostPids is the limit of host threads for a machine of pids processes. A
 // process inside is about two threads outside, and a machine that meets this
 // limit dies whole: the guest keeps its own, lower limit.
@@ -46,7 +60,7 @@ func (g group) limit(size sandbox.Size) error {
 		settings = append(settings, setting{path, value, optional})
 	}
 	if size.MemoryMB > 0 {
-		limit := strconv.FormatInt(int64(size.MemoryMB+kernelMemory)<<20, 10)
+		limit := strconv.FormatInt(hostMemory(size.MemoryMB), 10)
 		set("memory", "memory.limit_in_bytes", limit, "memory.max", limit, false)
 		// A machine may not escape into swap. Not every kernel counts it.
 		set("memory", "memory.memsw.limit_in_bytes", limit, "memory.swap.max", "0", true)
@@ -94,17 +108,20 @@ func (g group) stats() (sandbox.Stats, error) {
 	if err != nil {
 		return s, err
 	}
-	// File pages that nobody used lately are the host's to take back.
+	// Pages of files are the host's to take back; files in memory are none.
 	stat, isV2 := g.file("memory", "memory.stat", "memory.stat")
-	field := "total_inactive_file"
+	prefix := "total_"
 	if isV2 {
-		field = "inactive_file"
+		prefix = ""
 	}
-	idle, err := readField(stat, field)
-	if err != nil {
-		return s, err
+	for _, field := range []string{"inactive_file", "active_file"} {
+		cached, err := readField(stat, prefix+field)
+		if err != nil {
+			return s, err
+		}
+		used -= cached
 	}
-	s.Memory = max(used-idle, 0)
+	s.Memory = max(used, 0)
 
 	path, _ = g.file("pids", "pids.current", "pids.current")
 	pids, err := readNumber(path)

@@ -22,6 +22,7 @@ type parts struct {
 	kernel, gofer *process
 	listener      *net.UnixListener
 	secret        string
+	full          int64 // see sandbox.Stats
 }
 
 // processes are those of kernel and gofer that are held.
@@ -155,6 +156,9 @@ func (m *machine) Stats(context.Context) (sandbox.Stats, error) {
 	}
 	if err != nil {
 		return stats, fmt.Errorf("read use of sandbox %s: %w", m.handle.ID, err)
+	}
+	if m.group.kind() != "" {
+		stats.Full = m.full
 	}
 	return stats, nil
 }

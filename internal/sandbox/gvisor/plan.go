@@ -10,7 +10,9 @@ import (
 // plan is what a handle keeps of the machine's configuration: what has to be
 // the same whenever the machine's kernel is started, at a restore too.
 type plan struct {
-	DiskMB int `json:"disk_mb,omitempty"` // see sandbox.Size; 0 also in handles that are older than the limit
+	// See sandbox.Size; 0 also in handles that are older than the limit.
+	DiskMB   int `json:"disk_mb,omitempty"`
+	MemoryMB int `json:"memory_mb,omitempty"`
 }
 
 func readPlan(handle sandbox.Handle) (p plan, err error) {

@@ -125,12 +125,13 @@ func (p *process) interrupt() { p.file.SetReadDeadline(time.Unix(1, 0)) }
 
 func (p *process) close() { p.file.Close() }
 
-// protect makes the host's kernel look for other victims of a full memory
-// group first: a dead kernel or gofer is a dead machine, while a dead stub
-// process is one dead process inside.
-func (p *process) protect() {
-	const score = "-200"
-	os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", p.pid), []byte(score), 0) // best effort: needs CAP_SYS_RESOURCE
+// offer makes the host's kernel look at a process first when the machine's
+// memory group is full, and at all that it starts: a dead stub process is one
+// dead process inside, while a dead kernel or gofer is a dead machine. (To
+// spare these instead needs a capability that not every server has.)
+func offer(pid int) {
+	const score = "500"
+	os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(score), 0) // fails only when the process has ended
 }
 
 // carriesRoot says whether the command line of process pid names the state

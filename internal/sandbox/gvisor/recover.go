@@ -48,7 +48,11 @@ func (d *Driver) find(ctx context.Context, handle sandbox.Handle) (_ *machine, e
 		return nil, err
 	}
 
-	p := parts{handle: handle, folder: f, control: c, group: d.groups.group(handle.ID)}
+	kept, err := readPlan(handle)
+	if err != nil {
+		return nil, err
+	}
+	p := parts{handle: handle, folder: f, control: c, group: d.groups.group(handle.ID), full: full(kept.MemoryMB)}
 	defer func() {
 		if err != nil {
 			p.close()

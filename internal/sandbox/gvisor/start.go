@@ -124,6 +124,7 @@ func (s *start) bundle(root, nsPath string) (err error) {
 	if err != nil {
 		return err
 	}
+	s.full = full(p.MemoryMB)
 	if s.conf, err = runscConfig(s.folder, nsPath, p); err != nil {
 		return err
 	}
@@ -150,9 +151,12 @@ func (s *start) place() (err error) {
 		if *p.held == nil {
 			return fmt.Errorf("process %d of the machine has ended%s", p.pid, s.folder.lastPanic())
 		}
-		(*p.held).protect()
-		if err := s.group.place(treePids(p.pid)); err != nil {
+		tree := treePids(p.pid)
+		if err := s.group.place(tree); err != nil {
 			return err
+		}
+		for _, stub := range tree[1:] {
+			offer(stub)
 		}
 	}
 	return nil
