@@ -67,7 +67,7 @@ func (p *pool) take(k kind) *spare {
 		close(sp.taken)
 		select {
 		case <-sp.box.Done(): // its watcher has not come to it yet
-			p.engine.spawn(func(ctx context.Context) { p.engine.destroySpare(ctx, sp) })
+			p.engine.spawn(func(ctx context.Context) { p.engine.destroySpare(context.WithoutCancel(ctx), sp) })
 		default:
 			return sp
 		}
@@ -109,7 +109,7 @@ func (p *pool) drop(sp *spare) {
 	p.mu.Unlock()
 	if had {
 		p.engine.log.Warn("spare sandbox ended", "sandbox_id", sp.id, "reason", sp.box.Exit().Reason)
-		p.engine.destroySpare(p.engine.ctx, sp)
+		p.engine.destroySpare(context.Background(), sp)
 	}
 }
 
@@ -177,7 +177,7 @@ func (p *pool) make(ctx context.Context, k kind) bool {
 		p.failures, p.notBefore = 0, time.Time{}
 		p.engine.log.Debug("spare sandbox ready", "sandbox_id", sp.id, "template", k.template, "size", k.size.Slug)
 		if !p.put(sp) {
-			p.engine.destroySpare(ctx, sp)
+			p.engine.destroySpare(context.WithoutCancel(ctx), sp)
 		}
 		return true
 	}
@@ -207,7 +207,7 @@ func (p *pool) end(ctx context.Context, k kind) bool {
 	sh.spares = sh.spares[1:]
 	close(sp.taken)
 	p.mu.Unlock()
-	p.engine.destroySpare(ctx, sp)
+	p.engine.destroySpare(context.WithoutCancel(ctx), sp)
 	return true
 }
 
@@ -241,14 +241,7 @@ func (p *pool) drain() {
 	var g errgroup.Group
 	g.SetLimit(adoptAtOnce)
 	for _, sp := range all {
-		g.Go(func() error {
-			if ctx.Err() != nil {
-				sp.letGo()
-				return nil
-			}
-			p.engine.destroySpare(context.Background(), sp)
-			return nil
-		})
+		g.Go(func() error { p.engine.destroySpare(ctx, sp); return nil })
 	}
 	_ = g.Wait() // none fails
 }

@@ -54,7 +54,7 @@ func (e *Engine) makeSpare(ctx context.Context, k kind) (_ *spare, err error) {
 		return nil, fmt.Errorf("start sandbox: %w", err)
 	}
 	if sp.caller, err = receive(ctx, sp.box); err != nil {
-		e.destroySpare(ctx, sp)
+		e.destroySpare(context.WithoutCancel(ctx), sp)
 		return nil, fmt.Errorf("wait for guest: %w", err)
 	}
 	return sp, nil
