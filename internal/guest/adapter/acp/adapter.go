@@ -22,6 +22,7 @@ type adapter struct {
 	agent    guestapi.Agent
 	dir      string
 	services guest.Services
+	patience time.Duration   // startTimeout
 	life     context.Context // ends with Close
 	stop     context.CancelFunc
 	work     sync.WaitGroup
@@ -46,7 +47,7 @@ var _ guest.NewAdapter = New
 // New makes an adapter for an ACP agent; it is a guest.NewAdapter.
 func New(agent guestapi.Agent, services guest.Services) guest.Adapter {
 	life, stop := context.WithCancel(context.Background())
-	a := &adapter{agent: agent, dir: agent.Dir, services: services, life: life, stop: stop}
+	a := &adapter{agent: agent, dir: agent.Dir, services: services, patience: startTimeout, life: life, stop: stop}
 	if a.dir == "" {
 		a.dir = guestapi.Workspace
 	}
@@ -101,7 +102,7 @@ func (t *attempt) hopeful() bool {
 // open starts the agent and gives it its conversation. The error is a sentence
 // for people; nothing runs then.
 func (a *adapter) open(session string) (_ *process, err error) {
-	ctx, cancel := context.WithTimeoutCause(a.life, startTimeout, fmt.Errorf("agent was not ready within %v", startTimeout))
+	ctx, cancel := context.WithTimeoutCause(a.life, a.patience, fmt.Errorf("agent did not start: it has not answered within %v", a.patience))
 	defer cancel()
 	p, err := startProcess(a.services, a.agent.Argv, a.dir, a)
 	if err != nil {
