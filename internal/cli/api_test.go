@@ -32,7 +32,9 @@ type playedAPI struct {
 
 const base = "/v2/harness-runtime/sessions"
 
-var fiveMinutesAgo = time.Now().Add(-5*time.Minute - 10*time.Second)
+// fiveMinutesAgo is when all that is played happened. It is asked for when a
+// server is made: a script has 50 s until "5m" is wrong.
+func fiveMinutesAgo() time.Time { return time.Now().Add(-5*time.Minute - 10*time.Second) }
 
 func sid(n int) string { return fmt.Sprintf("sess_0000000000000000000000000%d", n) }
 func rid(n int) string { return fmt.Sprintf("run_0000000000000000000000000%d", n) }
@@ -54,8 +56,8 @@ func newPlayedAPI() *playedAPI {
 		{RequestID: hid(2), SessionID: sid(3), RunID: rid(9), Details: client.ApprovalDetails{Question: "Which colour?"}},
 	}
 	p.runs[sid(1)] = map[string]client.Run{rid(1): {
-		RunID: rid(1), SessionID: sid(1), State: client.RunCompleted, Text: "say  hi", CreatedAt: fiveMinutesAgo,
-		StartedAt: fiveMinutesAgo, EndedAt: fiveMinutesAgo.Add(1500 * time.Millisecond), TotalTokensIn: 3, TotalTokensOut: 4, StopReason: "end_turn",
+		RunID: rid(1), SessionID: sid(1), State: client.RunCompleted, Text: "say  hi", CreatedAt: fiveMinutesAgo(),
+		StartedAt: fiveMinutesAgo(), EndedAt: fiveMinutesAgo().Add(1500 * time.Millisecond), TotalTokensIn: 3, TotalTokensOut: 4, StopReason: "end_turn",
 	}}
 	for pattern, handler := range map[string]http.HandlerFunc{
 		"POST " + base: p.create, "GET " + base: p.list,
@@ -74,7 +76,7 @@ func newPlayedAPI() *playedAPI {
 }
 
 func (p *playedAPI) put(s client.Session) {
-	s.AgentKind, s.CreatedAt, s.AcceptsInput = "AGENT_KIND_CUSTOM", fiveMinutesAgo, true
+	s.AgentKind, s.CreatedAt, s.AcceptsInput = "AGENT_KIND_CUSTOM", fiveMinutesAgo(), true
 	s.Adapter = first(s.Adapter, "demo")
 	p.sessions[s.SessionID], p.sessions[s.Name] = s, s
 }

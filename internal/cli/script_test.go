@@ -28,9 +28,12 @@ func TestMain(m *testing.M) {
 // TestScripts plays the scripts of testdata/script, each against a server of
 // its own that plays the API (see api_test.go).
 func TestScripts(t *testing.T) {
+	if raceDetector {
+		t.Skip("each command is a process of its own, of which the race detector sees nothing, at ten times the cost")
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:      "testdata/script",
-		Deadline: time.Now().Add(2 * time.Minute),
+		Deadline: time.Now().Add(10 * time.Minute),
 		Cmds:     map[string]func(*testscript.TestScript, bool, []string){"code": wantCode},
 		Condition: func(name string) (bool, error) {
 			if name == "root" {

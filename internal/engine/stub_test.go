@@ -410,6 +410,14 @@ func (g *stubGuest) ReadFile(ctx context.Context, _ string, _, _ int64) (guestap
 	}
 	return do(ctx)
 }
+
+// setRead changes what ReadFile does while the guest is in use.
+func (g *stubGuest) setRead(do func(context.Context) (guestapi.File, io.ReadCloser, error)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.onRead = do
+}
+
 func (g *stubGuest) Relieve(context.Context, int64) (int, error) { return 0, nil }
 func (g *stubGuest) Drain(ctx context.Context) error {
 	g.mu.Lock()

@@ -46,9 +46,9 @@ func TestSilentGuest(t *testing.T) {
 	r, w := io.Pipe()
 	go func() { _, _ = w.Write(make([]byte, 64<<10)) }()
 	defer w.Close()
-	m.guest.onRead = func(context.Context) (guestapi.File, io.ReadCloser, error) {
+	m.guest.setRead(func(context.Context) (guestapi.File, io.ReadCloser, error) {
 		return guestapi.File{Path: "f", Size: 1 << 20}, r, nil
-	}
+	})
 	_, body, err := h.ReadFile(ctx, h.team, v.Name, "f", 0, -1)
 	if err != nil {
 		t.Fatal(err)

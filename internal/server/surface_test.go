@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,6 +48,7 @@ type stage struct {
 	missing  string // the name of a thing that is not there
 	err      error  // of every call but Authenticate
 
+	mu     sync.Mutex // guards what was asked: some tests ask many things at once
 	create engine.CreateRequest
 	list   engine.ListRequest
 	input  engine.Input
@@ -96,7 +98,9 @@ func (s *stage) Missing(_ context.Context, _ id.Team, _, kind, name string) erro
 }
 
 func (s *stage) Unserved(_ context.Context, _ id.Team, ref, what string, _ bool) error {
+	s.mu.Lock()
 	s.ref = ref
+	s.mu.Unlock()
 	if s.err != nil {
 		return s.err
 	}
@@ -104,17 +108,23 @@ func (s *stage) Unserved(_ context.Context, _ id.Team, ref, what string, _ bool)
 }
 
 func (s *stage) CreateSession(_ context.Context, _ id.Team, req engine.CreateRequest) (engine.View, []string, error) {
+	s.mu.Lock()
 	s.create = req
+	s.mu.Unlock()
 	return s.view, s.warnings, s.err
 }
 
 func (s *stage) Session(_ context.Context, _ id.Team, ref string) (engine.View, error) {
+	s.mu.Lock()
 	s.ref = ref
+	s.mu.Unlock()
 	return s.view, s.err
 }
 
 func (s *stage) Sessions(_ context.Context, _ id.Team, req engine.ListRequest) ([]engine.View, string, error) {
+	s.mu.Lock()
 	s.list = req
+	s.mu.Unlock()
 	return []engine.View{s.view}, "next", s.err
 }
 
@@ -130,7 +140,9 @@ func (s *stage) Pause(context.Context, id.Team, string) (bool, error) { return s
 func (s *stage) Resume(context.Context, id.Team, string) error        { return s.err }
 
 func (s *stage) Input(_ context.Context, _ id.Team, _ string, in engine.Input) (id.Run, error) {
+	s.mu.Lock()
 	s.input = in
+	s.mu.Unlock()
 	return someRun, s.err
 }
 
@@ -139,7 +151,9 @@ func (s *stage) Cancel(context.Context, id.Team, string, string, string) (engine
 }
 
 func (s *stage) Answer(_ context.Context, _ id.Team, _, _ string, answer engine.Answer) error {
+	s.mu.Lock()
 	s.answer = answer
+	s.mu.Unlock()
 	return s.err
 }
 
@@ -156,7 +170,9 @@ func (s *stage) Approvals(context.Context, id.Team, string, bool) ([]approval.Ap
 }
 
 func (s *stage) Exec(_ context.Context, _ id.Team, _ string, req engine.ExecRequest) (engine.ExecResult, error) {
+	s.mu.Lock()
 	s.exec = req
+	s.mu.Unlock()
 	return s.result, s.err
 }
 

@@ -1,0 +1,6 @@
+//go:build race
+
+package cli
+
+// raceDetector says whether these tests run under the race detector.
+const raceDetector = true
