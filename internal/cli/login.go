@@ -43,6 +43,11 @@ serve' leaves both where the command line looks.`,
 			if err != nil {
 				return err
 			}
+			if kept, err := clientcontext.KeptByServer(file); err != nil {
+				return err
+			} else if kept && file != clientcontext.Here().Person {
+				return exitWith(exitConflict, "%s belongs to the server that wrote it; unset PADDOCK_CONTEXT, or name another file with --context", file)
+			}
 			t := target{urlFrom: "the command line"}
 			if t.URL = first(append(args, a.url, a.getenv("PADDOCK_URL"))...); t.URL == "" {
 				found, from, err := a.stored()
@@ -87,6 +92,11 @@ func newLogout(a *app) *cobra.Command {
 			file, err := a.ownContext()
 			if err != nil {
 				return err
+			}
+			if kept, err := clientcontext.KeptByServer(file); err != nil {
+				return err
+			} else if kept {
+				return exitWith(exitConflict, "login remembered nothing in %s: it belongs to the server that wrote it", file)
 			}
 			if err := clientcontext.Forget(file); err != nil {
 				return err

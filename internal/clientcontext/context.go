@@ -39,9 +39,35 @@ func Read(path string) (Context, error) {
 	return c, nil
 }
 
+// content is what a context's file holds.
+type content struct {
+	Context
+	KeptBy string `json:"kept_by,omitempty"` // byServer, or empty: a person wrote it
+}
+
+// byServer marks the files that a server writes at each start.
+const byServer = "server"
+
+// KeptByServer says whether a server wrote a context's file and keeps it, so
+// that nobody else may change it. An absent file is nobody's.
+func KeptByServer(path string) (bool, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read client context: %w", err)
+	}
+	var c content
+	// What cannot be read is no server's: login may replace it.
+	return json.Unmarshal(b, &c) == nil && c.KeptBy == byServer, nil
+}
+
 // Write stores a context in one file, whole or not at all, readable by its
 // owner only. Missing folders are made, closed to others.
-func Write(path string, c Context) error {
+func Write(path string, c Context) error { return write(path, content{Context: c}) }
+
+func write(path string, c content) error {
 	b, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode client context: %w", err)

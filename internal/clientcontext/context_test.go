@@ -52,6 +52,31 @@ func TestOwnDataFolderIsNamed(t *testing.T) {
 	}
 }
 
+// What a server wrote is told from what a person did, at each of its places.
+func TestKeptByServer(t *testing.T) {
+	is := func(path string, want bool) {
+		t.Helper()
+		if got, err := KeptByServer(path); err != nil || got != want {
+			t.Errorf("%s is a server's: %v, %v; want %v", path, got, err, want)
+		}
+	}
+	p := places(t, false)
+	is(p.Person, false) // absent
+	if _, err := p.Publish(p.DataDir, sample); err != nil {
+		t.Fatal(err)
+	}
+	is(p.Person, true)
+	is(filepath.Join(p.DataDir, FileName), true)
+	if err := Write(p.Person, sample); err != nil {
+		t.Fatal(err)
+	}
+	is(p.Person, false)
+	if err := os.WriteFile(p.Person, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	is(p.Person, false) // damaged
+}
+
 func TestSecretsAreClosed(t *testing.T) {
 	p := places(t, true)
 	if _, err := p.Publish(p.DataDir, sample); err != nil {

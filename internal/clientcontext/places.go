@@ -51,7 +51,7 @@ func personalDataDir() string {
 // to name in PADDOCK_CONTEXT, or "" when nothing has to be named.
 func (p Places) Publish(dataDir string, c Context) (name string, err error) {
 	own := filepath.Join(dataDir, FileName)
-	if err := Write(own, c); err != nil {
+	if err := write(own, content{c, byServer}); err != nil {
 		return "", err
 	}
 	switch {
@@ -60,7 +60,7 @@ func (p Places) Publish(dataDir string, c Context) (name string, err error) {
 	case p.Root:
 		return "", p.writeSystem(c)
 	default:
-		return "", Write(p.Person, c)
+		return "", write(p.Person, content{c, byServer})
 	}
 }
 
