@@ -64,9 +64,13 @@ type call struct {
 }
 
 // send performs a call; the caller closes the response's body. Anything but a
-// 2xx answer is an *Error.
+// 2xx answer is an *Error. So is a name that cannot be part of a path; that
+// call is not made.
 func (c *Client) send(ctx context.Context, what call) (*http.Response, error) {
 	text := what.raw
+	if err := what.named(); err != nil {
+		return nil, err
+	}
 	if what.body != nil {
 		var err error
 		if text, err = json.Marshal(what.body); err != nil {
@@ -125,6 +129,17 @@ func decode[T any](response *http.Response) (T, error) {
 		return answer, fmt.Errorf("decode answer: %w", err)
 	}
 	return answer, nil
+}
+
+// named refuses a session, run or approval whose name would make the path that
+// of something else: "" that of the list, dots that of what is above.
+func (what call) named() error {
+	for _, element := range what.path {
+		if element == "" || element == "." || element == ".." {
+			return &Error{Status: http.StatusNotFound, Code: "not_found", Message: fmt.Sprintf("%q is no name and no id", element)}
+		}
+	}
+	return nil
 }
 
 // address is where a call goes.

@@ -145,3 +145,24 @@ func TestBadAddresses(t *testing.T) {
 		}
 	}
 }
+
+// A name that would make the path another one never reaches the server.
+func TestNamesThatAreNone(t *testing.T) {
+	ctx := context.Background()
+	for _, name := range []string{"", ".", ".."} {
+		for what, do := range map[string]func(c *client.Client) error{
+			"session": func(c *client.Client) error { _, err := c.Session(ctx, name); return err },
+			"remove":  func(c *client.Client) error { return c.RemoveSession(ctx, name) },
+			"run":     func(c *client.Client) error { _, err := c.Run(ctx, "x", name); return err },
+			"events": func(c *client.Client) error {
+				_, err := c.Events(ctx, name, client.EventsOptions{})
+				return err
+			},
+		} {
+			c, seen := one(t, http.StatusOK, nil, `{}`)
+			if err := do(c); !client.IsCode(err, "not_found") || seen.Line != "" {
+				t.Errorf("%s %q: %v; the server saw %q", what, name, err, seen.Line)
+			}
+		}
+	}
+}
