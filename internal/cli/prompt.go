@@ -135,6 +135,6 @@ func (a *app) prompt(cmd *cobra.Command, k *asker, s client.Session, text string
 // may begin with a dash.
 func dashHint(cmd *cobra.Command, hint string) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef(cmd, "%v (%s)", err, hint)
+		return usagef(cmd, "%s (%s)", flagFault(cmd, err), hint)
 	})
 }

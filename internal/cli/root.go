@@ -37,7 +37,7 @@ PADDOCK_URL, else what 'paddock serve' wrote on this machine; likewise the token
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cmd.ValidateFlagGroups(); err != nil {
-				return usagef(cmd, "%v", err)
+				return wrongGroup(cmd, err)
 			}
 			return nil
 		},
@@ -66,7 +66,7 @@ PADDOCK_URL, else what 'paddock serve' wrote on this machine; likewise the token
 		newWait(a),
 		newPrompt(a), newRun(a), newCancel(a), newApprove(a),
 		newExec(a), newFiles(a))
-	root.SetHelpCommandGroupID(groupServer)
+	helpCommand(root)
 	completionCommand(root)
 	a.complete(root)
 	return root
@@ -80,6 +80,28 @@ func newExitCodes() *cobra.Command {
 	}
 }
 
+// helpCommand adds cobra's command that shows a command's help, and lets it
+// refuse what is none.
+func helpCommand(root *cobra.Command) {
+	root.SetHelpCommandGroupID(groupServer)
+	root.InitDefaultHelpCmd()
+	cmd, _, err := root.Find([]string{"help"})
+	if err != nil {
+		return
+	}
+	cmd.Use, cmd.Short, cmd.Long = "help [COMMAND...]", "Show the help of a command", ""
+	cmd.Example = "  paddock help run watch"
+	cmd.Run = nil
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		found, rest, err := root.Find(args)
+		if err != nil || len(rest) > 0 {
+			return noCommand(found, first(append(rest, args...)...))
+		}
+		found.InitDefaultHelpFlag()
+		return found.Help()
+	}
+}
+
 // completionCommand adds cobra's command that prints the scripts of the shells
 // we test.
 func completionCommand(root *cobra.Command) {
@@ -90,6 +112,9 @@ func completionCommand(root *cobra.Command) {
 		return
 	}
 	cmd.Short = "Print a script that completes commands, names and paths in your shell"
+	cmd.Long = ""
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = onlyHolds
 	cmd.Example = "  source <(paddock completion bash)\n  paddock completion fish > ~/.config/fish/completions/paddock.fish"
 	for _, shell := range cmd.Commands() {
 		shell.Hidden = shell.Name() == "powershell"
@@ -107,13 +132,17 @@ func group(use, groupID, short string, commands ...*cobra.Command) *cobra.Comman
 	}
 	cmd := &cobra.Command{
 		Use: use, GroupID: groupID, Short: short, Example: strings.Join(examples, "\n"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return noCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
+		RunE: onlyHolds,
 	}
 	cmd.AddCommand(commands...)
 	return cmd
+}
+
+// onlyHolds runs a command that does nothing by itself: it shows its help, and
+// refuses a word that names none of the commands below it.
+func onlyHolds(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return noCommand(cmd, args[0])
+	}
+	return cmd.Help()
 }
