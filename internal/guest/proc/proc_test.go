@@ -285,11 +285,12 @@ func TestUses(t *testing.T) {
 	table := newTable(t)
 	p := start(t, table, nil, "echo ready; sleep 1000")
 	p.line(t)
-	i := slices.IndexFunc(Uses(testGroup), func(u Use) bool { return u.Pid == p.Pid })
+	all := Uses(testGroup)
+	i := slices.IndexFunc(all, func(u Use) bool { return u.Pid == p.Pid })
 	if i < 0 {
 		t.Fatal("a running process is not listed")
 	}
-	u := Uses(testGroup)[i]
+	u := all[i]
 	if u.Bytes <= 0 || u.Session != p.Pid || u.Member || !u.Alive() {
 		t.Errorf("%+v", u)
 	}

@@ -49,7 +49,7 @@ func TestGroupV2(t *testing.T) {
 	for name, want := range map[string]string{
 		"../../cgroup.subtree_control": "+memory +pids +cpu",
 		"../cgroup.subtree_control":    "+memory +pids +cpu",
-		"memory.max":                   "171966464",
+		"memory.max":                   "218103808", // 100 MiB and what hostMemory adds
 		"memory.swap.max":              "0",
 		"pids.max":                     "456",
 		"cpu.max":                      "200000 100000",
@@ -99,7 +99,7 @@ func TestLimitsOnThisHost(t *testing.T) {
 	m := testMachine(t, d)
 	g := d.groups.group(m.Handle().ID)
 	for _, look := range []struct{ controller, v1, v1want, v2, v2want string }{
-		{"memory", "memory.limit_in_bytes", "603979776", "memory.max", "603979776"}, // 512 + 64 MiB
+		{"memory", "memory.limit_in_bytes", "704643072", "memory.max", "704643072"}, // 512 MiB and what hostMemory adds
 		{"pids", "pids.max", "1280", "pids.max", "1280"},
 		{"cpu", "cpu.cfs_quota_us", "200000", "cpu.max", "200000 100000"},
 	} {
