@@ -58,7 +58,8 @@ func (m *Model) attend() {
 // something: one that was meant for the input does not.
 const settle = 300 * time.Millisecond
 
-// askKey answers by a key. Any other text begins a prompt.
+// askKey answers by a key. Any other text begins the answer to a question that
+// takes one, else a prompt.
 func (m *Model) askKey(msg tea.KeyPressMsg) tea.Cmd {
 	ask, ok := m.current()
 	if !ok || m.ask.sent == ask.ID {
@@ -90,10 +91,14 @@ func (m *Model) askKey(msg tea.KeyPressMsg) tea.Cmd {
 		if n, err := strconv.Atoi(key); err == nil && question {
 			return m.chosen(ask, n)
 		}
-		if msg.Text != "" {
-			m.focus = onInput
-			return m.inputKey(msg)
+		if msg.Text == "" {
+			return nil
 		}
+		if question && len(m.ask.fields[m.ask.at].Choices) == 0 && m.now().Sub(m.ask.since) >= settle {
+			return tea.Batch(m.nextField(ask), m.borrowedKey(msg))
+		}
+		m.focus = onInput
+		return m.inputKey(msg)
 	}
 	return nil
 }

@@ -108,8 +108,8 @@ func (m *Model) events(list []client.Event) tea.Cmd {
 	if m.view.scroll > 0 { // who reads back is not moved by what comes
 		m.view.scroll += m.contentHeight() - height
 	}
-	if m.talk.Run == nil || m.talk.Run.ID != m.cancelling {
-		m.cancelling = ""
+	if m.cancelling != "" && (m.talk.Run == nil || m.talk.Run.ID != m.cancelling) {
+		m.cancelling, m.notice = "", notice{} // the notice was about it
 	}
 	if m.talk.Gone() && m.link == live {
 		return m.leave(Gone, nil)

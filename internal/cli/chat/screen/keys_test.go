@@ -26,6 +26,7 @@ func TestAnswersByKey(t *testing.T) {
 		{`{"command":"ls"}`, []string{"n", "esc", "y"}, `answer h1 HITL_OUTCOME_APPROVE "" null`},
 		{`{"command":"ls"}`, []string{"d"}, `answer h1 HITL_OUTCOME_DEFER "" null`},
 		{`{"question":"Which?"}`, []string{"enter", "b", "enter"}, `answer h1 HITL_OUTCOME_APPROVE "" {"answer":"b"}`},
+		{`{"question":"Which?"}`, []string{"b", "e", "enter"}, `answer h1 HITL_OUTCOME_APPROVE "" {"answer":"be"}`},
 		{`{"question":"Which?"}`, []string{"n", "enter"}, `answer h1 HITL_OUTCOME_REJECT "" null`},
 		{`{"question":"Which?","schema":{"properties":{"c":{"enum":["red","blue"]}}}}`, []string{"2"}, `answer h1 HITL_OUTCOME_APPROVE "" {"c":"blue"}`},
 		{`{"question":"Which?","schema":{"properties":{"c":{"enum":["red","blue"]},"n":{"type":"integer"},"b":{"type":"boolean"}}}}`,
@@ -72,6 +73,22 @@ func TestQuestionsDoNotStealKeys(t *testing.T) {
 	}
 	p.happens(`a run.human_input_received {"hitl_id":"h1","outcome":"HITL_OUTCOME_APPROVE"}`)
 	p.seesNot("wants to run")
+}
+
+// What is typed as a question appears was meant for a prompt; so is what
+// follows Esc.
+func TestPromptsBesideAQuestion(t *testing.T) {
+	p := sit(t, 80, 24, "")
+	p.clock = p.clock.Add(time.Minute)
+	p.happens(`a run.started {}`, `a run.human_input_requested {"hitl_id":"h1","details":{"question":"Which?"}}`)
+	p.types("hi")
+	p.press("enter")
+	p.did(`input "hi"`)
+	p.waits(2 * time.Second)
+	p.press("esc")
+	p.types("more")
+	p.press("enter")
+	p.did(`input "more"`)
 }
 
 func TestQuestionsAreFirstInFirstOut(t *testing.T) {
@@ -143,6 +160,7 @@ func TestInterrupts(t *testing.T) {
 	p.did("cancel a")
 	p.sees("cancelling")
 	p.happens(`a run.failed {"cancelled":true,"message":"by ann"}`)
+	p.seesNot("cancelling")
 	p.waits(armedFor + time.Second)
 	p.press("ctrl+c", "ctrl+c")
 	if !p.quit || p.ending != Detached {
