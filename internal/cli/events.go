@@ -187,7 +187,7 @@ func (p *eventPrinter) state(s client.StreamState) {
 		p.lost = false
 	}
 	if s.Truncated {
-		p.a.note("The server does not know event %s; this is the history from its beginning.", first(s.Cursor, "that"))
+		p.a.note("The server does not know the event to start after; this is the history from its beginning.")
 	}
 }
 

@@ -90,12 +90,12 @@ func (a *app) everything(cmd *cobra.Command, c *client.Client, yes bool) (refs [
 	case yes:
 		return refs, nil
 	case !IsTerminal(a.in) || !IsTerminal(a.err):
-		return nil, usagef(cmd, "--all needs -y where nobody can be asked; it would remove %d sessions", len(refs))
+		return nil, usagef(cmd, "--all needs -y where nobody can be asked; it would remove %s", sessions(len(refs)))
 	}
 	for _, s := range found {
 		a.note("  %s  %s", s.Name, stateWord(s))
 	}
-	a.note("Remove these %d sessions with all their files? Type yes:", len(refs))
+	a.note("Remove %s with all files? Type yes:", sessions(len(refs)))
 	buf := make([]byte, 64)
 	n, err := readSome(cmd.Context(), a.in.(*os.File), buf)
 	if err != nil && err != io.EOF {
@@ -127,4 +127,12 @@ func (a *app) remove(cmd *cobra.Command, c *client.Client, ref string, noWait bo
 		err = nil // nothing remembers it any more
 	}
 	return "destroyed", err
+}
+
+// sessions counts sessions in words.
+func sessions(n int) string {
+	if n == 1 {
+		return "1 session"
+	}
+	return fmt.Sprintf("%d sessions", n)
 }

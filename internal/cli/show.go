@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"paddock/client"
+	"paddock/internal/plain"
 )
 
 func newShow(a *app) *cobra.Command {
@@ -27,12 +28,18 @@ func newShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.result(s, func(w io.Writer) { a.sessionPage(w, s) })
+			var asks []client.Approval
+			if !a.json() && s.Run != nil && s.Run.State == client.RunAwaiting {
+				if asks, err = c.Approvals(cmd.Context(), s.SessionID, false); err != nil {
+					return err
+				}
+			}
+			return a.result(s, func(w io.Writer) { a.sessionPage(w, s, asks) })
 		},
 	}
 }
 
-func (a *app) sessionPage(w io.Writer, s client.Session) {
+func (a *app) sessionPage(w io.Writer, s client.Session, asks []client.Approval) {
 	run, memory := runColumn(s), s.Memory
 	if s.Run != nil {
 		run = s.Run.RunID + " (" + run + ")"
@@ -40,14 +47,17 @@ func (a *app) sessionPage(w io.Writer, s client.Session) {
 	if memory == "kept" {
 		memory = ""
 	}
-	fields(w,
-		[2]string{"name", s.Name}, [2]string{"id", s.SessionID}, [2]string{"agent", s.Adapter},
-		[2]string{"state", stateWord(s)}, [2]string{"run", run}, [2]string{"idle", idle(a.now(), s)}, [2]string{"memory", memory},
+	lines := [][2]string{{"name", s.Name}, {"id", s.SessionID}, {"agent", s.Adapter}, {"state", stateWord(s)}, {"run", run}}
+	for _, one := range asks {
+		lines = append(lines, [2]string{"asks", plain.Line(question(one.Details))})
+	}
+	fields(w, append(lines,
+		[2]string{"idle", idle(a.now(), s)}, [2]string{"memory", memory},
 		[2]string{"isolation", s.Isolation}, [2]string{"limits", limits(s)},
 		[2]string{"sandbox", s.SandboxID}, [2]string{"environment", s.ConfigID}, [2]string{"forked from", s.ParentSessionID},
-		[2]string{"created", ago(a.now(), s.CreatedAt)}, [2]string{"last event", ago(a.now(), s.LastEventAt)})
+		[2]string{"created", ago(a.now(), s.CreatedAt)}, [2]string{"last event", ago(a.now(), s.LastEventAt)})...)
 	fmt.Fprintf(w, "\n%s\n", situation(s))
-	for _, command := range next(s) {
+	for _, command := range next(s, asks) {
 		fmt.Fprintln(w, "  "+command)
 	}
 }

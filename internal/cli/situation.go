@@ -102,8 +102,9 @@ func idle(now time.Time, s client.Session) string {
 	}
 }
 
-// next lists the commands that make sense now.
-func next(s client.Session) []string {
+// next lists the commands that make sense now. The asks are what a waiting run
+// asks, as far as that is known.
+func next(s client.Session, asks []client.Approval) []string {
 	switch s.Status {
 	case client.SessionProvisioning:
 		return []string{"paddock wait " + s.Name + " --for ready", "paddock remove " + s.Name}
@@ -121,8 +122,7 @@ func next(s client.Session) []string {
 	add := func(format string) { list = append(list, fmt.Sprintf(format, s.Name)) }
 	switch {
 	case s.Run != nil && s.Run.State == client.RunAwaiting:
-		add("paddock approve %s")
-		add("paddock approve %s --reject")
+		list = answers(s.Name, asks)
 		add("paddock cancel %s")
 	case s.Run != nil:
 		add("paddock run watch %s")
@@ -145,4 +145,29 @@ func next(s client.Session) []string {
 		add("paddock resume %s") // takes the pause back
 	}
 	return list
+}
+
+// answers lists the commands that answer: where several things are asked, each
+// is named.
+func answers(session string, asks []client.Approval) (list []string) {
+	command := "paddock approve " + session
+	if len(asks) > 1 {
+		for _, one := range asks {
+			list = append(list, command+" "+one.RequestID+value(one))
+		}
+		return list
+	}
+	yes := command
+	if len(asks) == 1 {
+		yes += value(asks[0])
+	}
+	return []string{yes, command + " --reject"}
+}
+
+// value is the flag without which a question is not answered.
+func value(ask client.Approval) string {
+	if ask.Details.Question != "" {
+		return " --answer …"
+	}
+	return ""
 }

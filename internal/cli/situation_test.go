@@ -42,7 +42,7 @@ func TestSituations(t *testing.T) {
 
 func check(t *testing.T, s client.Session) {
 	t.Helper()
-	text, commands := situation(s), next(s)
+	text, commands := situation(s), next(s, nil)
 	at := fmt.Sprintf("%s %s run=%v pending=%v warm=%v input=%v terminal=%q queued=%d: %q %v",
 		s.Status, s.PauseReason, s.Run, s.PausePending, s.KeepWarm, s.AcceptsInput, s.Terminal, s.QueuedRuns, text, commands)
 	if !strings.HasSuffix(text, ".") || strings.Contains(text, "..") || strings.Contains(text, "%!") || len(commands) == 0 {

@@ -71,5 +71,12 @@ func lasted(now time.Time, r client.Run) string {
 	if end.IsZero() {
 		end = now
 	}
-	return end.Sub(r.StartedAt).Round(100 * time.Millisecond).String()
+	switch d := max(0, end.Sub(r.StartedAt)); {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	default:
+		return span(d)
+	}
 }

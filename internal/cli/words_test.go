@@ -24,6 +24,30 @@ func TestAgo(t *testing.T) {
 	}
 }
 
+func TestLasted(t *testing.T) {
+	start := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for want, d := range map[string]time.Duration{
+		"43ms": 43 * time.Millisecond, "1.9s": 1940 * time.Millisecond, "59.0s": 59 * time.Second, "0ms": -time.Second,
+		"2m 5s": 125 * time.Second, "3h 1m": 181 * time.Minute,
+	} {
+		if got := lasted(start.Add(time.Hour), client.Run{StartedAt: start, EndedAt: start.Add(d)}); got != want {
+			t.Errorf("lasted %v: %q, want %q", d, got, want)
+		}
+		if got := lasted(start.Add(d), client.Run{StartedAt: start}); got != want {
+			t.Errorf("lasts %v: %q, want %q", d, got, want)
+		}
+	}
+	if got := lasted(start, client.Run{}); got != "" {
+		t.Errorf("a queued run lasts %q", got)
+	}
+}
+
+func TestSessionsAreCounted(t *testing.T) {
+	if one, two := sessions(1), sessions(2); one != "1 session" || two != "2 sessions" {
+		t.Errorf("%q, %q", one, two)
+	}
+}
+
 func TestTableAlignsCharactersNotBytes(t *testing.T) {
 	var b strings.Builder
 	table(&b, []string{"NAME", "X"}, [][]string{{"größe", "1"}, {"a", ""}})
