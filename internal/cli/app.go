@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -63,7 +64,7 @@ func between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return usagef(cmd, "%s needs%s", cmd.CommandPath(), cmd.Use[len(cmd.Name()):])
+			return usagef(cmd, "%s needs%s", cmd.CommandPath(), strings.Replace(cmd.Use[len(cmd.Name()):], " [flags]", "", 1))
 		case most >= 0 && len(args) > most:
 			return usagef(cmd, "%s does not take %q", cmd.CommandPath(), args[most])
 		}

@@ -39,6 +39,10 @@ func (a *app) target() (target, error) {
 	if errors.Is(err, fs.ErrPermission) {
 		return t, fmt.Errorf("%w; be root or in group %s, or give a token to 'paddock login'", err, clientcontext.Group)
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, exitWith(exitFailed, "there is no %s; the server that keeps it writes it at its start: "+
+			"name another with --context or PADDOCK_CONTEXT, or set PADDOCK_URL and PADDOCK_TOKEN to do without it", from)
+	}
 	if err != nil {
 		return t, fmt.Errorf("%w; set PADDOCK_URL and PADDOCK_TOKEN to do without it", err)
 	}

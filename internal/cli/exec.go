@@ -18,13 +18,16 @@ type execResult struct {
 	StderrTruncated bool `json:"stderr_truncated"`
 }
 
+// mostExecTime is the longest time-out that a server takes.
+const mostExecTime = 24 * time.Hour
+
 func newExec(a *app) *cobra.Command {
 	var request client.ExecRequest
 	var timeout time.Duration
 	var env []string
 	var stdin bool
 	cmd := &cobra.Command{
-		Use:     "exec SESSION -- COMMAND [ARGUMENT...]",
+		Use:     "exec SESSION [flags] -- COMMAND [ARGUMENT...]",
 		GroupID: groupMachine,
 		Short:   "Run one command in a session's machine",
 		Long: `Run one command in a session's machine, whatever the agent does, and exit with
@@ -41,6 +44,9 @@ first. Output beyond 1 MiB a stream is cut.`,
 			}
 			if cmd.Flags().Changed("timeout") && timeout <= 0 {
 				return usagef(cmd, "--timeout is %v, want more than nothing", timeout)
+			}
+			if timeout > mostExecTime {
+				return usagef(cmd, "--timeout is %v, want at most 24h", timeout)
 			}
 			request.TimeoutSeconds = int64(math.Ceil(timeout.Seconds()))
 			request.Argv = args[1:]

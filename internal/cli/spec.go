@@ -93,10 +93,10 @@ func (s *specFlags) build(cmd *cobra.Command) ([]byte, error) {
 	if s.permissions != "" {
 		s.spec.Permissions = &permissions{s.permissions}
 	}
-	if s.idleTimeout != 0 {
+	if cmd.Flags().Changed("idle-timeout") {
 		s.spec.IdleTimeout = s.idleTimeout.String()
 	}
-	if s.maxRunTime != 0 {
+	if cmd.Flags().Changed("max-run-time") {
 		s.spec.MaxRunTime = s.maxRunTime.String()
 	}
 	b, err := yaml.Marshal(s.spec)

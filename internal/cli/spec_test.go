@@ -19,6 +19,8 @@ func TestFlagsMakeASpec(t *testing.T) {
 			"name: x\nagent: custom\ncommand:\n    - my-agent\n    - --acp\nsize: small\nidle_timeout: 1h30m0s\nkeep_warm: true\n" +
 				"env:\n    A: \"\"\n    B: two=2\ntemplate: host\npermissions:\n    default: ask\nmax_run_time: 10m0s\n",
 		},
+		// The server says that they are out of range; they are not the default.
+		"no time at all":                {[]string{"--idle-timeout", "0s", "--max-run-time", "0s"}, "agent: demo\nidle_timeout: 0s\nmax_run_time: 0s\n"},
 		"texts that YAML could misread": {[]string{"--name", "012", "-e", "ON=yes"}, "name: \"012\"\nagent: demo\nenv:\n    \"ON\": \"yes\"\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
