@@ -102,28 +102,6 @@ func helpCommand(root *cobra.Command) {
 	}
 }
 
-// completionCommand adds cobra's command that prints the scripts of the shells
-// we test.
-func completionCommand(root *cobra.Command) {
-	root.SetCompletionCommandGroupID(groupServer)
-	root.InitDefaultCompletionCmd("completion")
-	cmd, _, err := root.Find([]string{"completion"})
-	if err != nil {
-		return
-	}
-	cmd.Short = "Print a script that completes commands, names and paths in your shell"
-	cmd.Long = ""
-	cmd.Args = cobra.ArbitraryArgs
-	cmd.RunE = onlyHolds
-	cmd.Example = "  source <(paddock completion bash)\n  paddock completion fish > ~/.config/fish/completions/paddock.fish"
-	for _, shell := range cmd.Commands() {
-		shell.Hidden = shell.Name() == "powershell"
-		shell.Short = "Print the script for " + shell.Name()
-		shell.Example = "  source <(paddock completion " + shell.Name() + ")"
-		shell.Args = exactly()
-	}
-}
-
 // group makes a command that only holds others; its examples are theirs.
 func group(use, groupID, short string, commands ...*cobra.Command) *cobra.Command {
 	var examples []string
