@@ -12,18 +12,31 @@ import (
 
 // A machine's memory is watched from outside: a look costs the host some
 // microseconds, while anything that wakes up inside costs a hundred times that.
+// Where the driver sounds an alarm, a machine that is far from full is not looked
+// at until it does.
 const (
 	// memoryRate is how fast a machine is thought to fill its memory, in bytes
 	// a second; the pause between two looks follows from it.
 	memoryRate = 1 << 30
 	minLook    = 20 * time.Millisecond
-	maxLook    = time.Second
+	maxLook    = 5 * time.Second
 	// relieveWait bounds one call to end processes; crowded machines are slow.
 	relieveWait = 10 * time.Second
+	// relieveAgain is how long after one that was in vain the next is made.
+	relieveAgain = time.Second
 	// memorySpare is the part of a machine's memory, one in so many, that is to
-	// be free again after its guest has ended processes.
+	// be free again after its guest has ended processes. With more than that
+	// free, it is far from full.
 	memorySpare = 4
 )
+
+// memoryWatch is what is known of a machine's memory.
+type memoryWatch struct {
+	*machine
+	alarm <-chan struct{} // see sandbox.Machine; nil: there is none
+	kills int             // by the host's kernel; -1 before the first look
+	calm  bool            // it was far from full
+}
 
 // watchMemory has the guest end processes when the machine is out of memory,
 // before the host's kernel ends what happens to be large: that may be the
@@ -32,36 +45,62 @@ const (
 func (m *machine) watchMemory() {
 	ctx, cancel := context.WithCancel(m.engine.ctx)
 	defer cancel()
-	kills, look := 0, time.NewTimer(0)
-	defer look.Stop()
-	for first := true; ; first = false {
-		select {
-		case <-m.gone:
-			return
-		case <-m.box.Done():
-			return
-		case <-ctx.Done():
-			return
-		case <-look.C:
-		}
-		if m.box.Paused() { // nothing grows
-			look.Reset(maxLook)
-			continue
-		}
-		use, err := m.box.Stats(ctx)
-		if err != nil || use.Full == 0 {
+	w := &memoryWatch{machine: m, alarm: m.box.MemoryAlarm(), kills: -1}
+	for rang, going := false, true; going; {
+		pause, there := w.look(ctx)
+		if !there {
 			return
 		}
-		if !first && use.OOMKills > kills {
-			m.tellKilled(use.OOMKills-kills, use.Full)
+		// What follows an alarm may come a moment later, so there is one more look.
+		if w.calm && w.alarm != nil && !rang {
+			rang, going = true, w.await(ctx, nil)
+		} else {
+			rang, going = false, w.await(ctx, time.After(pause))
 		}
-		kills = use.OOMKills
-		pause := time.Duration(float64(use.Full-use.Memory) / memoryRate * float64(time.Second))
-		if over := use.Memory - use.Full; over >= 0 && !m.relieve(ctx, over+use.Full/memorySpare) {
-			pause = maxLook // nothing can be done, or not now
-		}
-		look.Reset(min(max(pause, minLook), maxLook))
 	}
+}
+
+// await waits for the time, or where there is none for the alarm; false when the
+// machine is no more.
+func (w *memoryWatch) await(ctx context.Context, at <-chan time.Time) bool {
+	alarm := w.alarm
+	if at != nil {
+		alarm = nil // looks keep their distance
+	}
+	select {
+	case <-w.gone:
+		return false
+	case <-w.box.Done():
+		return false
+	case <-ctx.Done():
+		return false
+	case _, open := <-alarm:
+		if !open {
+			w.alarm = nil
+		}
+	case <-at:
+	}
+	return true
+}
+
+// look reads the machine's use and does what follows from it. It gives how long
+// it takes to be full at worst; false when there is nothing to look at.
+func (w *memoryWatch) look(ctx context.Context) (pause time.Duration, ok bool) {
+	use, err := w.box.Stats(ctx)
+	if err != nil || use.Full == 0 {
+		return 0, false
+	}
+	if w.kills >= 0 && use.OOMKills > w.kills {
+		w.tellKilled(use.OOMKills-w.kills, use.Full)
+	}
+	w.kills = use.OOMKills
+	w.calm = use.Memory < use.Full-use.Full/memorySpare
+	pause = time.Duration(float64(use.Full-use.Memory) / memoryRate * float64(time.Second))
+	pause = min(max(pause, minLook), maxLook)
+	if over := use.Memory - use.Full; over >= 0 && (w.box.Paused() || !w.relieve(ctx, over+use.Full/memorySpare)) {
+		pause = relieveAgain // nothing can be done, or not now
+	}
+	return pause, true
 }
 
 // relieve has the guest end processes of need bytes; false when it ended none.

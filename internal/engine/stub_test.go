@@ -28,6 +28,8 @@ type stubDriver struct {
 	onDestroy func(ctx context.Context) error // before a Destroy, which fails with its error
 	silent    bool                            // guests of machines started from now on never call
 	fail      error                           // of the next Start
+	stats     sandbox.Stats                   // of machines started from now on
+	mute      bool                            // they have no MemoryAlarm
 	hang      chan struct{}                   // the next Start closes it and goes on only when it is given up
 }
 
@@ -66,7 +68,12 @@ func (d *stubDriver) Start(ctx context.Context, h sandbox.Handle, _ sandbox.Spec
 		d.fail = nil
 		return nil, err
 	}
-	m := &stubMachine{handle: h, socket: filepath.Join(d.dir, h.ID[len(h.ID)-8:]), done: make(chan struct{})}
+	m := &stubMachine{
+		handle: h, socket: filepath.Join(d.dir, h.ID[len(h.ID)-8:]), done: make(chan struct{}), stats: d.stats, alarm: make(chan struct{}, 1),
+	}
+	if d.mute {
+		m.alarm = nil
+	}
 	if err := m.listen(); err != nil {
 		return nil, err
 	}
@@ -150,6 +157,9 @@ type stubMachine struct {
 	onPause   func() // called once, after the next freeze
 	failing   error  // of the next freeze
 	failClaim error  // of the next claim
+	stats     sandbox.Stats
+	looks     int // how often stats were read
+	alarm     chan struct{}
 }
 
 func (m *stubMachine) listen() error {
@@ -218,9 +228,23 @@ func (m *stubMachine) Paused() bool {
 	defer m.mu.Unlock()
 	return m.paused
 }
-func (m *stubMachine) Stats(context.Context) (sandbox.Stats, error) { return sandbox.Stats{}, nil }
-func (m *stubMachine) Done() <-chan struct{}                        { return m.done }
-func (m *stubMachine) Exit() sandbox.Exit                           { return m.exit }
+func (m *stubMachine) Stats(context.Context) (sandbox.Stats, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.looks++
+	return m.stats, nil
+}
+func (m *stubMachine) MemoryAlarm() <-chan struct{} { return m.alarm }
+func (m *stubMachine) Done() <-chan struct{}        { return m.done }
+func (m *stubMachine) Exit() sandbox.Exit           { return m.exit }
+
+// use says what Stats gives from now on, and how often they were read so far.
+func (m *stubMachine) use(stats sandbox.Stats) (looks int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stats = stats
+	return m.looks
+}
 func (m *stubMachine) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -237,17 +261,18 @@ type stubGuest struct {
 	answers chan guestapi.Answer
 	cancels chan id.Run
 
-	mu       sync.Mutex
-	onCancel func()                                                          // called by the next Cancel
-	onExec   func(ctx context.Context) (guestapi.ExecProgress, error)        // answers StartExec and PollExec
-	onRead   func(ctx context.Context) (guestapi.File, io.ReadCloser, error) // answers ReadFile
-	onDrain  func(ctx context.Context) error                                 // answers Drain
-	away     bool                                                            // it does not dial
-	seen     map[id.Run]bool
-	ended    map[id.Run]bool
-	up       *guestapi.Uplink
-	epoch    int64
-	n        int64
+	mu        sync.Mutex
+	onCancel  func()                                                          // called by the next Cancel
+	onExec    func(ctx context.Context) (guestapi.ExecProgress, error)        // answers StartExec and PollExec
+	onRead    func(ctx context.Context) (guestapi.File, io.ReadCloser, error) // answers ReadFile
+	onDrain   func(ctx context.Context) error                                 // answers Drain
+	onRelieve func(need int64) int                                            // answers Relieve
+	away      bool                                                            // it does not dial
+	seen      map[id.Run]bool
+	ended     map[id.Run]bool
+	up        *guestapi.Uplink
+	epoch     int64
+	n         int64
 }
 
 func newStubGuest(m *stubMachine, silent bool) *stubGuest {
@@ -418,7 +443,16 @@ func (g *stubGuest) setRead(do func(context.Context) (guestapi.File, io.ReadClos
 	g.onRead = do
 }
 
-func (g *stubGuest) Relieve(context.Context, int64) (int, error) { return 0, nil }
+func (g *stubGuest) Relieve(_ context.Context, need int64) (int, error) {
+	g.mu.Lock()
+	do := g.onRelieve
+	g.mu.Unlock()
+	if do == nil {
+		return 0, nil
+	}
+	return do(need), nil
+}
+
 func (g *stubGuest) Drain(ctx context.Context) error {
 	g.mu.Lock()
 	do := g.onDrain

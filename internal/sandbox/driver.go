@@ -88,6 +88,14 @@ type Machine interface {
 	// Stats reads the machine's present use of the host.
 	Stats(ctx context.Context) (Stats, error)
 
+	// MemoryAlarm receives when it is time to look at Stats: whenever the
+	// machine's memory may have come to three quarters of Full, or has gone on
+	// growing beyond it, or when something of it was killed for memory. It may
+	// receive for nothing; several alarms may be one. Nil, or closed, where the
+	// driver cannot tell (any more): then the caller has to look by himself. It
+	// is for one receiver.
+	MemoryAlarm() <-chan struct{}
+
 	// Done is closed when the machine has ended, for whatever reason; Exit then
 	// says how.
 	Done() <-chan struct{}

@@ -56,8 +56,11 @@ type machine struct {
 	parts
 	driver *Driver
 	alarm  *os.File       // see oomAlarm; nil without groups
+	press  *os.File       // see pressAlarm
 	work   sync.WaitGroup // the watchers
 	done   chan struct{}
+	// pressed is MemoryAlarm; nil without press.
+	pressed chan struct{}
 
 	mu       sync.Mutex
 	status   status
@@ -66,6 +69,7 @@ type machine struct {
 	closed   bool
 	oomSeen  int       // kills known at the last alarm
 	oomAt    time.Time // of the last alarm
+	deaf     bool      // pressed is closed
 }
 
 var _ sandbox.Machine = (*machine)(nil)
@@ -82,6 +86,13 @@ func (d *Driver) hold(p parts, is status) *machine {
 	if m.alarm != nil {
 		m.oomSeen, _ = m.group.oomKills()
 		m.work.Go(m.watchMemory)
+	}
+	if p.full > 0 {
+		m.press, _ = m.group.pressAlarm() // without it the caller looks
+	}
+	if m.press != nil {
+		m.pressed = make(chan struct{}, 1)
+		m.work.Go(m.watchPressure)
 	}
 	m.work.Go(m.watchEnd)
 	d.mu.Lock()
@@ -162,6 +173,9 @@ func (m *machine) Stats(context.Context) (sandbox.Stats, error) {
 	}
 	return stats, nil
 }
+
+// MemoryAlarm is part of sandbox.Machine.
+func (m *machine) MemoryAlarm() <-chan struct{} { return m.pressed }
 
 // verb is a change of a machine's status that its kernel makes.
 type verb struct {
@@ -257,8 +271,10 @@ func (m *machine) Close() error {
 	}
 	m.listener.Close()
 	m.kernel.interrupt()
-	if m.alarm != nil {
-		m.alarm.Close()
+	for _, alarm := range []*os.File{m.alarm, m.press} {
+		if alarm != nil {
+			alarm.Close()
+		}
 	}
 	m.work.Wait()
 	m.driver.forget(m)

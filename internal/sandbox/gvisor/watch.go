@@ -28,7 +28,44 @@ func (m *machine) watchMemory() {
 		m.mu.Lock()
 		m.oomSeen, m.oomAt = kills, time.Now()
 		m.mu.Unlock()
+		m.sound()
 		m.driver.options.Logger.Warn("sandbox is out of memory", "sandbox_id", m.handle.ID, "kills", kills)
+	}
+}
+
+// watchPressure sounds the alarm whenever the kernel says that memory is
+// getting scarce, until press is closed. Where the kernel will not say so, the
+// alarm is closed.
+func (m *machine) watchPressure() {
+	if err := m.group.ringWhenPressed(m.press, m.full); err != nil {
+		if !m.isClosed() {
+			m.driver.options.Logger.Warn("sandbox memory has to be looked at", "sandbox_id", m.handle.ID, "error", err)
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		close(m.pressed)
+		m.deaf = true
+		return
+	}
+	buffer := make([]byte, 8)
+	for {
+		if _, err := m.press.Read(buffer); err != nil {
+			return
+		}
+		m.sound()
+	}
+}
+
+// sound rings MemoryAlarm; a ring that nobody has heard yet is enough.
+func (m *machine) sound() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.deaf {
+		return
+	}
+	select {
+	case m.pressed <- struct{}{}:
+	default:
 	}
 }
 

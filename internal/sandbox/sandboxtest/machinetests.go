@@ -196,6 +196,50 @@ func outOfMemory(t *testing.T, h Harness) {
 	}
 }
 
+func memoryAlarm(t *testing.T, h Harness) {
+	d := h.Open(t)
+	m := h.start(t, d, h.spec())
+	g := Accept(t, m)
+	if m.MemoryAlarm() == nil {
+		t.Skip("this driver has the caller look")
+	}
+	silent := func(m sandbox.Machine) bool {
+		select {
+		case _, open := <-m.MemoryAlarm():
+			if !open {
+				t.Fatal("the alarm is closed")
+			}
+			return false
+		case <-time.After(frozen):
+			return true
+		}
+	}
+	eventually(t, "a machine that does nothing is left alone", func() bool { return silent(m) })
+	near := func(m sandbox.Machine) bool {
+		now, err := m.Stats(t.Context())
+		if err != nil {
+			t.Fatalf("stats: %v", err)
+		}
+		return now.Memory > now.Full/4*3
+	}
+	g.Spawn(1000, "self", "alloc", "250")
+	eventually(t, "an alarm while memory fills", func() bool { return !silent(m) })
+	eventually(t, "memory is nearly full", func() bool { return near(m) })
+
+	// A restarted server hears it, too.
+	if err := m.Close(); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	g.conn.Close()
+	again, err := h.Open(t).Recover(t.Context(), m.Handle())
+	if err != nil {
+		t.Fatalf("recover: %v", err)
+	}
+	t.Cleanup(func() { again.Close() })
+	Accept(t, again).Spawn(1000, "self", "alloc", "80") // beyond full
+	eventually(t, "an alarm after recovery", func() bool { return !silent(again) })
+}
+
 func recoverClosed(t *testing.T, h Harness) {
 	d := h.Open(t)
 	m := h.start(t, d, h.spec())

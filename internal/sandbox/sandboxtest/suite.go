@@ -50,6 +50,7 @@ func Run(t *testing.T, h Harness) {
 		{"Stats reads the use of the host", stats},
 		{"Done says that the machine was killed", killed},
 		{"Done says that the first process ended", firstProcessEnds},
+		{"MemoryAlarm tells of memory that fills", memoryAlarm},
 		{"a machine that is out of memory is flagged", outOfMemory},
 		{"Recover finds the machine after Close", recoverClosed},
 		{"Recover finds the machine after the server's death", recoverCrashed},

@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"paddock/internal/event"
+	"paddock/internal/sandbox"
+)
+
+const mega = 1 << 20
+
+// looksWithin says how often a machine's use is read in a while, at most enough.
+func looksWithin(m *stubMachine, while time.Duration, stats sandbox.Stats) int {
+	before := m.use(stats)
+	<-time.After(while)
+	return m.use(stats) - before
+}
+
+// A machine far from full costs no look until its driver says so; the guest is
+// asked once it is full, and what the host's kernel ended is in the history.
+func TestMemoryIsLookedAtWhenAlarmed(t *testing.T) {
+	h := newHouse(t)
+	const full = 512 * mega
+	h.driver.stats = sandbox.Stats{Full: full, Memory: 14 * mega}
+	v := h.create(demoSpec)
+	m := h.driver.only(t)
+	needs := make(chan int64, 10)
+	m.guest.mu.Lock()
+	m.guest.onRelieve = func(need int64) int {
+		m.use(sandbox.Stats{Full: full, Memory: 100 * mega, OOMKills: 2})
+		needs <- need
+		return 1
+	}
+	m.guest.mu.Unlock()
+	eventually(t, "the first look", func() bool { return m.use(h.driver.stats) > 0 })
+	if n := looksWithin(m, time.Second, sandbox.Stats{Full: full, Memory: full + 8*mega}); n > 0 {
+		t.Errorf("%d looks without an alarm", n)
+	}
+	m.alarm <- struct{}{}
+	if need := <-needs; need != 8*mega+full/4 {
+		t.Errorf("asked to free %d MiB", need/mega)
+	}
+	eventually(t, "the history tells of the kernel", func() bool {
+		for _, e := range h.history(v) {
+			if e.Kind == event.RunLog && strings.Contains(string(e.Data), "ended 2 of its processes") {
+				return true
+			}
+		}
+		return false
+	})
+	eventually(t, "it is left alone again", func() bool {
+		return looksWithin(m, time.Second, sandbox.Stats{Full: full, Memory: 100 * mega, OOMKills: 2}) == 0
+	})
+}
+
+// Where there is no alarm, or none any more, and where a machine is nearly full,
+// it is looked at all the time.
+func TestMemoryIsLookedAtWithoutAlarm(t *testing.T) {
+	for name, c := range map[string]struct {
+		stats sandbox.Stats
+		mute  bool
+		close bool
+	}{
+		"no alarm":      {sandbox.Stats{Full: 64 * mega, Memory: 14 * mega}, true, false},
+		"none any more": {sandbox.Stats{Full: 64 * mega, Memory: 14 * mega}, false, true},
+		"nearly full":   {sandbox.Stats{Full: 64 * mega, Memory: 60 * mega}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			h.driver.stats, h.driver.mute = c.stats, c.mute
+			h.create(demoSpec)
+			m := h.driver.only(t)
+			if c.close {
+				close(m.alarm)
+			}
+			eventually(t, "many looks", func() bool { return m.use(c.stats) > 3 })
+		})
+	}
+}
