@@ -40,7 +40,9 @@ type Options struct {
 	// AgentTasks bounds the processes and threads of the agent's user in what
 	// the agent starts, by way of Launcher (proc.Spec.Limited; none: no limit).
 	// What execs start is bound by the daemon's own, higher limit, so that they
-	// work beside an agent that forks without end.
+	// work beside an agent that forks without end. Only execs of root have the
+	// lower one, for the daemon is root itself and has to be able to fork. 0: no
+	// limit.
 	AgentTasks uint64
 	Launcher   []string
 	Log        *slog.Logger

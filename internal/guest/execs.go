@@ -52,6 +52,7 @@ func (x *execs) start(ctx context.Context, key id.Exec, request guestapi.ExecReq
 	if err != nil {
 		return nil, err
 	}
+	spec.Tasks = d.options.AgentTasks
 	enough := d.relief.want()
 	e, err := startExecution(d.ctx, d.table, spec, request.Stdin, request.Timeout)
 	if err != nil {

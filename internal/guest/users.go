@@ -1,11 +1,14 @@
 package guest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"paddock/internal/fault"
 	"paddock/internal/guest/proc"
@@ -84,8 +87,18 @@ func notFound(name, dir, path string) error {
 	return fault.New(fault.BadRequest, "the program %q was not found in PATH (%s)", name, path)
 }
 
-// startFault says why a command could not be started.
+// startFault says why a command could not be started. What the machine lacks for
+// now is nothing that the caller has done wrong.
 func startFault(err error, spec proc.Spec) error {
+	const late = "%s in the sandbox to start %q; end some of what runs there, or try again later"
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+		return fault.Wrap(err, fault.TooManyRequests, late, "there are too many processes", spec.Path)
+	case errors.Is(err, unix.ENOMEM):
+		return fault.Wrap(err, fault.TooManyRequests, late, "there is not enough memory", spec.Path)
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		return fault.Wrap(err, fault.TooManyRequests, late, "there are too many open files", spec.Path)
+	}
 	return fault.Wrap(err, fault.BadRequest, "%s", fmt.Sprintf("the program %q cannot be started in %q by %s: %v", spec.Path, spec.Dir, spec.User.Name, cause(err)))
 }
 

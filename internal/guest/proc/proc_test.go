@@ -190,6 +190,32 @@ func TestLimited(t *testing.T) {
 	}
 }
 
+// A process of root, and what it starts, get the limit they are given.
+func TestTasksOfRoot(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root's processes are limited")
+	}
+	table := NewTable()
+	defer table.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	script := `until grep -q '^Max processes  *77  *77 ' /proc/self/limits; do :; done; grep -c '^Max processes  *77 ' /proc/self/limits`
+	p, err := table.Start(Spec{
+		Path: "/bin/sh", Argv: []string{"sh", "-c", script}, Dir: "/", Files: [3]*os.File{r, w, w}, Tasks: 77, User: User{Groups: []uint32{testGroup}},
+	})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := io.ReadAll(r); err != nil || string(out) != "1\n" {
+		t.Errorf("%q %v", out, err)
+	}
+	<-p.Done()
+}
+
 func TestKillTree(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root may give a process a group")

@@ -17,6 +17,11 @@ type Spec struct {
 	Env   []string
 	User  User
 	Files [3]*os.File // stdin, stdout, stderr
+	// Tasks bounds the processes and threads of root that a process of root,
+	// and all it starts, may come to; 0: the daemon's own limit holds. It is set
+	// a moment after the start, which who means harm might use: this is for
+	// programs that run wild.
+	Tasks uint64
 }
 
 // User is who a process runs as.

@@ -110,6 +110,10 @@ func (t *Table) Start(spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "start", Path: spec.Path, Err: err}
 	}
+	if spec.Tasks > 0 && spec.User.UID == 0 {
+		// Refused only when it has ended, or is root no more.
+		_ = unix.Prlimit(pid, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: spec.Tasks, Max: spec.Tasks}, nil)
+	}
 	p := &Process{table: t, Pid: pid, done: make(chan struct{})}
 	t.live[pid] = p
 	return p, nil
