@@ -282,6 +282,7 @@ func (m *machine) guest(ctx context.Context) (guestapi.Guest, error) {
 // ask calls the guest and repeats the call, which has to be idempotent, when the
 // connection is lost under it.
 func ask[T any](ctx context.Context, m *machine, call func(g guestapi.Guest) (T, error)) (T, error) {
+	defer m.rouse(ctx)()
 	var zero T
 	for {
 		g, err := m.guest(ctx)

@@ -52,6 +52,7 @@ func (m *machine) lookForSilence(now time.Time) bool {
 // server when it began. How long that is, and what went on last, is read from
 // the history.
 func (e *Engine) warnOfSilence(ctx context.Context, m *machine) {
+	m.letGuestGoOn(ctx)
 	err := e.change(ctx, m.session, func(c *change) error {
 		r, err := c.active()
 		if err != nil {

@@ -70,6 +70,7 @@ func (d *stubDriver) Start(ctx context.Context, h sandbox.Handle, _ sandbox.Spec
 	}
 	m := &stubMachine{
 		handle: h, socket: filepath.Join(d.dir, h.ID[len(h.ID)-8:]), done: make(chan struct{}), stats: d.stats, alarm: make(chan struct{}, 1),
+		roused: make(chan struct{}, 1),
 	}
 	if d.mute {
 		m.alarm = nil
@@ -106,6 +107,18 @@ func (d *stubDriver) Destroy(ctx context.Context, h sandbox.Handle) error {
 	d.mu.Unlock()
 	if m != nil {
 		m.end("destroyed")
+	}
+	return nil
+}
+
+func (d *stubDriver) Continue(_ context.Context, h sandbox.Handle) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m := d.machines[h.ID]; m != nil {
+		select {
+		case m.roused <- struct{}{}:
+		default:
+		}
 	}
 	return nil
 }
@@ -160,6 +173,7 @@ type stubMachine struct {
 	stats     sandbox.Stats
 	looks     int // how often stats were read
 	alarm     chan struct{}
+	roused    chan struct{} // by Continue
 }
 
 func (m *stubMachine) listen() error {

@@ -24,6 +24,7 @@ const turnHandover = 15 * time.Second
 func (e *Engine) givePrompt(ctx context.Context, m *machine, r session.Run) {
 	ctx, cancel := context.WithTimeout(ctx, turnHandover)
 	defer cancel()
+	defer m.rouse(ctx)()
 	for {
 		g, err := m.guest(ctx)
 		if err != nil {

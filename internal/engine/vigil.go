@@ -19,6 +19,36 @@ const answerPatience = 30 * time.Second
 // with root's rights inside stopped it, or it has no room to run.
 var errSilent = fault.New(fault.BadGateway, "the sandbox does not answer; try again, or remove the session")
 
+// rouseAfter is how long a guest may leave a call unanswered before it is held
+// possible that it was stopped. Many are longer, as they should: an exec that
+// runs. To let go on who is not stopped costs well below a millisecond.
+const rouseAfter = 2 * time.Second
+
+// rouse lets the guest go on, once, if a call is not over after rouseAfter: root
+// inside may have stopped it. The function returned ends that with the call.
+func (m *machine) rouse(ctx context.Context) (over func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	timer := time.AfterFunc(rouseAfter, func() {
+		defer close(done)
+		m.letGuestGoOn(ctx)
+	})
+	return func() {
+		cancel()
+		if !timer.Stop() {
+			<-done
+		}
+	}
+}
+
+func (m *machine) letGuestGoOn(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, answerPatience)
+	defer cancel()
+	if err := m.engine.driver.Continue(ctx, m.box.Handle()); err != nil && ctx.Err() == nil {
+		m.engine.log.Debug("let guest go on", "session_id", m.session, "error", err)
+	}
+}
+
 // vigil ends a call whose guest keeps silent for too long. The time in which the
 // machine is frozen does not count: what is in flight goes on after the pause.
 type vigil struct {

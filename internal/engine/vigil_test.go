@@ -63,6 +63,24 @@ func TestSilentGuest(t *testing.T) {
 	}
 }
 
+// A guest that says nothing may have been stopped by root inside: it is let go on.
+func TestStoppedGuestIsRoused(t *testing.T) {
+	h := newHouse(t)
+	v := h.create(demoSpec)
+	m := h.driver.only(t)
+	m.guest.onExec = func(ctx context.Context) (guestapi.ExecProgress, error) {
+		<-m.roused
+		return doneExec(ctx)
+	}
+	began := time.Now()
+	if _, err := h.Exec(context.Background(), h.team, v.Name, ExecRequest{Argv: []string{"true"}}); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > execPoll {
+		t.Errorf("the exec took %s", took)
+	}
+}
+
 // An exec that is frozen for longer than the guest may be silent goes on after
 // the pause, and its caller with it.
 func TestExecInFlightAcrossAPause(t *testing.T) {

@@ -40,6 +40,11 @@ type Driver interface {
 	// call Destroy). A paused machine is recovered paused.
 	Recover(ctx context.Context, handle Handle) (Machine, error)
 
+	// Continue lets the guest of a machine that this server holds go on, should
+	// something inside have stopped it (SIGSTOP), and changes nothing else: what
+	// is paused stays so. A guest that was not stopped does not notice.
+	Continue(ctx context.Context, handle Handle) error
+
 	// Destroy ends the machine, if it runs, and removes every trace of it:
 	// processes, mounts, namespaces, cgroups, sockets, folders. It is
 	// idempotent and succeeds when nothing is there. It returns only when

@@ -22,6 +22,8 @@ type control interface {
 	// tell makes the kernel take a verb. When ctx ends first, nobody knows what
 	// came of it.
 	tell(ctx context.Context, v verb) error
+	// goOn sends SIGCONT to the first process inside.
+	goOn(ctx context.Context) error
 }
 
 // control gives the control of a machine: in this process when the machine's

@@ -26,6 +26,7 @@ const driveWord = "drive"
 const (
 	driveFind    = "find"
 	driveObserve = "observe"
+	driveGoOn    = "continue" // unknown to the builds before it
 )
 
 // driven is drive's answer.
@@ -62,6 +63,8 @@ func driveOnce(ctx context.Context, args []string) (a driven, err error) {
 			return a, errors.New("observe wants the status that was")
 		}
 		a.Status, err = c.observe(ctx, status(args[3]))
+	case driveGoOn:
+		err = c.goOn(ctx)
 	case pauseVerb.name:
 		err = c.tell(ctx, pauseVerb)
 	case resumeVerb.name:
@@ -93,6 +96,11 @@ func (k kept) observe(ctx context.Context, was status) (status, error) {
 
 func (k kept) tell(ctx context.Context, v verb) error {
 	_, err := k.ask(ctx, v.name)
+	return err
+}
+
+func (k kept) goOn(ctx context.Context) error {
+	_, err := k.ask(ctx, driveGoOn)
 	return err
 }
 

@@ -195,6 +195,19 @@ func (m *machine) Pause(ctx context.Context) error { return m.apply(ctx, pauseVe
 // Resume is part of sandbox.Machine.
 func (m *machine) Resume(ctx context.Context) error { return m.apply(ctx, resumeVerb) }
 
+// Continue is part of sandbox.Driver. It does not wait for its turn: a verb under
+// way may be what waits for the guest.
+func (d *Driver) Continue(ctx context.Context, handle sandbox.Handle) error {
+	m := d.machine(handle.ID)
+	if m == nil || m.ended() {
+		return fmt.Errorf("continue sandbox %s: %w", handle.ID, sandbox.ErrGone)
+	}
+	if err := m.control.goOn(ctx); err != nil {
+		return fmt.Errorf("continue sandbox %s: %w", handle.ID, err)
+	}
+	return nil
+}
+
 func (m *machine) apply(ctx context.Context, v verb) error {
 	release, err := m.driver.turns.take(ctx, m.handle.ID)
 	if err == nil {

@@ -39,6 +39,10 @@ func (c direct) find(context.Context) (kernel, gofer int, err error) {
 
 func (c direct) tell(ctx context.Context, v verb) error { return c.call(ctx, v.method, nil, nil) }
 
+func (c direct) goOn(ctx context.Context) error {
+	return c.call(ctx, boot.ContMgrSignal, &boot.SignalArgs{CID: c.id, Signo: int32(unix.SIGCONT), Mode: boot.DeliverToProcess}, nil)
+}
+
 func (c direct) observe(ctx context.Context, was status) (status, error) {
 	var state boot.ContainerRuntimeState
 	if err := c.call(ctx, boot.ContMgrContainerRuntimeState, &c.id, &state); err != nil {

@@ -113,6 +113,43 @@ func pauseResume(t *testing.T, h Harness) {
 	eventually(t, "the resumed machine uses CPU", func() bool { return cpuTicks(t, id) > busy+10 })
 }
 
+func stoppedGuest(t *testing.T, h Harness) {
+	d := h.Open(t)
+	m := h.start(t, d, h.spec())
+	g := Accept(t, m)
+	if err := d.Continue(t.Context(), m.Handle()); err != nil { // it is not stopped
+		t.Errorf("continue: %v", err)
+	}
+	if !g.silent(request{Op: "run", Args: []string{"self", "stop"}}, frozen) {
+		t.Skip("root inside cannot stop the guest: it answers")
+	}
+	if err := m.Pause(t.Context()); err != nil {
+		t.Fatalf("pause: %v", err)
+	}
+	if err := d.Continue(t.Context(), m.Handle()); err != nil {
+		t.Errorf("continue a paused machine: %v", err)
+	}
+	if !m.Paused() || !g.silent(request{Op: "ticks"}, frozen) {
+		t.Error("a paused machine goes on")
+	}
+	if err := m.Resume(t.Context()); err != nil {
+		t.Fatalf("resume: %v", err)
+	}
+	if err := d.Continue(t.Context(), m.Handle()); err != nil {
+		t.Errorf("continue: %v", err)
+	}
+	if a := g.read(); a.Error != "" || a.Code != 0 { // of what stopped it
+		t.Errorf("the guest answers %+v", a)
+	}
+	if a := g.read(); a.Ticks == 0 {
+		t.Errorf("the guest answers %+v", a)
+	}
+	m.Close()
+	if err := d.Continue(t.Context(), m.Handle()); !errors.Is(err, sandbox.ErrGone) {
+		t.Errorf("continue a machine that nobody holds: %v", err)
+	}
+}
+
 func turns(t *testing.T, h Harness) {
 	m := h.start(t, h.Open(t), h.spec())
 	g := Accept(t, m)

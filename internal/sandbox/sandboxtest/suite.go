@@ -46,6 +46,7 @@ func Run(t *testing.T, h Harness) {
 		{"Start that fails is undone", failedStart},
 		{"Start that is given up is undone", abandonedStart},
 		{"Pause stops the processes and Resume goes on with them", pauseResume},
+		{"Continue lets a stopped guest go on", stoppedGuest},
 		{"verbs on one machine take turns", turns},
 		{"Stats reads the use of the host", stats},
 		{"Done says that the machine was killed", killed},

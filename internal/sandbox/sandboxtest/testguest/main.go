@@ -139,6 +139,11 @@ func child(what string, args []string) {
 	switch what {
 	case "sleep":
 		forever()
+	case "stop": // pid 1
+		if err := syscall.Kill(1, syscall.SIGSTOP); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
 	case "burn":
 		for {
 		}
