@@ -47,8 +47,7 @@ func (d *Daemon) Relieve(ctx context.Context, need int64) (int, error) {
 // else it would never catch up with many that allocate at once.
 func (d *Daemon) endGreedy(need int64) (guilty owner, ended []proc.Use) {
 	defer d.relief.bar()()
-	proc.StopAll()
-	defer proc.ContinueAll()
+	defer proc.StopAll()()
 	uses := proc.Uses(d.options.TreeGroup)
 	owners := byOwner(uses)
 	if len(owners) == 0 {
