@@ -19,6 +19,7 @@ func (s *server) written(sandbox string) int64 {
 // A machine that writes without end meets the end of its own disk, not of the
 // host's; everything goes on, and what is removed can be used again.
 func TestDiskQuota(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	var sizes struct {
 		Sizes []struct {
@@ -76,6 +77,7 @@ func TestDiskQuota(t *testing.T) {
 
 // Files in memory are bounded: they cannot take all of it.
 func TestFilesInMemoryAreBounded(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	id := s.create("agent: none\nsize: small\n").SessionID
 	total := strings.TrimSpace(s.sh(id, "free -b | awk '/^Mem:/ {print $2 / 2}'"))

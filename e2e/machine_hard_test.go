@@ -97,6 +97,45 @@ func TestAgentKillsAllItMay(t *testing.T) {
 	s.sh(id, "true")
 }
 
+// Root inside may stop the guest: it is let go on, and calls are answered.
+func TestRootStopsTheGuest(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	id := s.create("agent: demo\n").SessionID
+	for range 2 {
+		began := time.Now()
+		if r, _ := s.execWith(id, map[string]any{"argv": []string{"sh", "-c", "kill -STOP 1; echo on"}, "user": "root"}); r.ExitCode != 0 || r.Stdout != "on\n" {
+			t.Errorf("%+v", r)
+		}
+		s.sh(id, "true")
+		if took := time.Since(began); took > hardRoom/3 {
+			t.Errorf("the guest was silent for %s", took)
+		}
+	}
+	if got := s.turn(id, "hello"); !strings.HasPrefix(got, "turn 1: ") {
+		t.Errorf("the agent said %q", got)
+	}
+}
+
+// Processes of root that fork without end leave the guest room for others' execs.
+func TestExecBesideAForkBombOfRoot(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	id := s.create("agent: none\n").SessionID
+	root := func(line string) { s.execWith(id, map[string]any{"argv": []string{"sh", "-c", line}, "user": "root"}) }
+	root(`perl -e '$e = time + 60; fork() while time < $e' > /dev/null 2>&1 &`)
+	s.crowded(id)
+	for _, user := range []string{"agent", "root"} {
+		began := time.Now()
+		if r, _ := s.execWith(id, map[string]any{"argv": []string{"echo", "through"}, "user": user}); r.ExitCode != 0 || r.Stdout != "through\n" {
+			t.Errorf("%s: %+v", user, r)
+		}
+		t.Logf("an exec of %s took %s", user, time.Since(began))
+	}
+	root("kill -9 -1")
+	s.waitExec(id, "grep -lx perl /proc/[0-9]*/comm 2>/dev/null | wc -l", "0\n")
+}
+
 // Root inside may end the machine: the session fails and says why, and nothing
 // of it stays.
 func TestRootEndsTheMachine(t *testing.T) {

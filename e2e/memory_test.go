@@ -61,6 +61,7 @@ func (s *server) ranOut(id, run string) (messages []string) {
 // the agent and everybody else's execs live on, and the history says what
 // happened.
 func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	sess := s.create("agent: demo\nsize: small\npermissions: {default: allow}\n")
 	id := sess.SessionID
@@ -97,6 +98,7 @@ func TestOutOfMemory(t *testing.T) {
 
 // An exec that allocates without end is ended; the agent does not notice.
 func TestOutOfMemoryByAnExec(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	id := s.create("agent: demo\nsize: small\n").SessionID
 	s.turn(id, "hello")
@@ -116,6 +118,7 @@ func TestOutOfMemoryByAnExec(t *testing.T) {
 
 // An agent that itself allocates without end fails its run, which says why.
 func TestAgentOutOfMemory(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	agent := `
 import json, sys
