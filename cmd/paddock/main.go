@@ -71,6 +71,6 @@ func examine(ctx context.Context, cfg cli.DoctorConfig) (bool, error) {
 	}
 	return doctor.Run(ctx, doctor.Options{
 		Exe: exe, Version: version, URL: cfg.URL, Listen: cfg.Listen, DataDir: cfg.DataDir, TemplateDir: cfg.TemplateDir,
-		Root: cfg.Root, Report: func(c doctor.Check) { cfg.Report(cli.DoctorCheck(c)) },
+		TokenFile: cfg.TokenFile, Root: cfg.Root, Report: func(c doctor.Check) { cfg.Report(cli.DoctorCheck(c)) },
 	})
 }

@@ -42,6 +42,9 @@ It exits with 1 when something stops work.`,
 			} else {
 				cfg.URL = first(a.url, a.getenv("PADDOCK_URL"), clientcontext.DefaultURL)
 			}
+			if cfg.TokenFile = a.tokenFile; cfg.TokenFile == "" && a.getenv("PADDOCK_TOKEN") == "" {
+				cfg.TokenFile = first(a.contextFile, a.getenv("PADDOCK_CONTEXT"))
+			}
 			result := doctorResult{Checks: []DoctorCheck{}}
 			cfg.Report = func(c DoctorCheck) {
 				result.Checks = append(result.Checks, c)

@@ -49,6 +49,7 @@ type DemoConfig struct {
 // DoctorConfig is what `paddock doctor` was told.
 type DoctorConfig struct {
 	URL         string // of the server that the command line would ask
+	TokenFile   string // that was named by a flag or PADDOCK_CONTEXT and counts; may be empty
 	Listen      string
 	DataDir     string // absolute
 	TemplateDir string // absolute

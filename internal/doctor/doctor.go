@@ -31,6 +31,7 @@ type Options struct {
 	Exe         string // the paddock program
 	Version     string // of the program
 	URL         string // of the server that the command line would ask
+	TokenFile   string // file that was named for the token; empty: none was
 	Listen      string // address of a server to come
 	DataDir     string // its folder
 	TemplateDir string // of root file systems

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -90,6 +91,24 @@ func TestPort(t *testing.T) {
 		"nowhere":      {doctor{Options: Options{Listen: "127.0.0.1:many"}}, Failed},
 	} {
 		if got := c.d.port(context.Background()); got.Status != c.want || got.Status == Warning && got.Fix == "" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// The token is looked for in the file that was named, and nowhere else.
+func TestToken(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"closed": 0o600, "open": 0o604} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(file, []byte("secret"), mode), os.Chmod(file, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{"closed": OK, "open": Warning, "absent": Warning} {
+		d := doctor{Options: Options{TokenFile: filepath.Join(dir, name)}}
+		got := d.token(context.Background())
+		if got.Status != want || !strings.Contains(got.Detail, d.TokenFile) || want == Warning && got.Fix == "" {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -180,6 +180,9 @@ func (d *doctor) tun(context.Context) Check {
 		return warning(fix, "%v", err)
 	}
 	f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrPermission) && !d.Root {
+		return skipped("needs root")
+	}
 	if err != nil {
 		return warning(fix, "cannot be opened: %v", err)
 	}

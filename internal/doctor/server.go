@@ -50,15 +50,23 @@ func (d *doctor) port(ctx context.Context) Check {
 	return failed("choose another address with --listen", "%v", err)
 }
 
-// token looks at the files where the command line finds URL and token.
+// token looks at the files where the command line finds URL and token: the one
+// that was named, else those where it looks by itself.
 func (d *doctor) token(context.Context) Check {
 	places := clientcontext.Here()
+	names := []string{places.Person, filepath.Join(places.System, "token")}
+	if d.TokenFile != "" {
+		names = []string{d.TokenFile}
+	}
 	found := ""
-	for _, name := range []string{places.Person, filepath.Join(places.System, "token")} {
+	for _, name := range names {
 		if name == "" {
 			continue
 		}
 		info, err := os.Stat(name)
+		if err != nil && d.TokenFile != "" {
+			return warning("start the server that writes it, or name another file", "cannot be read: %v", err)
+		}
 		if err != nil {
 			continue
 		}
@@ -75,7 +83,7 @@ func (d *doctor) token(context.Context) Check {
 		}
 	}
 	switch {
-	case os.Getenv("PADDOCK_TOKEN") != "":
+	case d.TokenFile == "" && os.Getenv("PADDOCK_TOKEN") != "":
 		return ok("in PADDOCK_TOKEN")
 	case found == "":
 		return ok("none is kept here; 'paddock serve' makes one, 'paddock login' takes one")
