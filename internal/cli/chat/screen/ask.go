@@ -66,42 +66,38 @@ func (m *Model) askKey(msg tea.KeyPressMsg) tea.Cmd {
 		return nil // one answer is enough
 	}
 	question := ask.Details.Question != ""
-	switch key := msg.String(); key {
-	case "y":
-		if m.now().Sub(m.ask.since) < settle {
-			return nil
-		}
-		if !question {
-			return m.answer(ask.ID, client.AnswerRequest{Outcome: client.OutcomeApprove})
-		}
-		return m.nextField(ask)
-	case "enter", "a":
-		if question {
-			return m.nextField(ask)
-		}
-	case "n":
+	seen := m.now().Sub(m.ask.since) >= settle
+	switch key := msg.String(); {
+	case key == "n":
 		return m.borrowInput(onReason)
-	case "d":
+	case key == "d":
 		m.say("left for later; Tab comes back to it")
 		m.focus = onInput
 		return m.answer(ask.ID, client.AnswerRequest{Outcome: client.OutcomeDefer})
-	case "esc":
+	case key == "esc":
 		m.focus = onInput
+	case key == "y" && !question && seen:
+		return m.answer(ask.ID, client.AnswerRequest{Outcome: client.OutcomeApprove})
+	case key == "y" && !question, key == "enter" && !question:
+		return nil
+	case key == "enter":
+		return m.nextField(ask)
+	case question && m.choices() > 0 && len(key) == 1 && key >= "0" && key <= "9":
+		n, _ := strconv.Atoi(key)
+		return m.chosen(ask, n)
+	case msg.Text == "":
+		return nil
+	case question && m.choices() == 0 && seen:
+		return tea.Batch(m.nextField(ask), m.borrowedKey(msg))
 	default:
-		if n, err := strconv.Atoi(key); err == nil && question {
-			return m.chosen(ask, n)
-		}
-		if msg.Text == "" {
-			return nil
-		}
-		if question && len(m.ask.fields[m.ask.at].Choices) == 0 && m.now().Sub(m.ask.since) >= settle {
-			return tea.Batch(m.nextField(ask), m.borrowedKey(msg))
-		}
 		m.focus = onInput
 		return m.inputKey(msg)
 	}
 	return nil
 }
+
+// choices is how many the field that is asked for has; 0: any text.
+func (m *Model) choices() int { return len(m.ask.fields[m.ask.at].Choices) }
 
 // chosen takes the nth choice of the field that is asked for.
 func (m *Model) chosen(ask chat.Ask, n int) tea.Cmd {
