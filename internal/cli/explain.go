@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -18,11 +20,16 @@ func (a *app) explain(err error) *exitError {
 	var said *client.Error
 	var lost *url.Error
 	var op *net.OpError
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &said):
 		code, text = codeOf(said.Code), listed(said.Message)+a.nextStep(said)
 	case timedOut(err):
 		code, text = exitTimedOut, "timed out"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		code, text = exitUnreachable, "the server at "+a.server.URL+" (from "+a.server.urlFrom+") speaks http, not https; change its URL"
+	case errors.As(err, &certificate):
+		code, text = exitUnreachable, "the certificate of "+a.server.URL+" is not trusted here: "+certificate.Err.Error()
 	case errors.As(err, &lost) && errors.As(err, &op) && op.Op == "dial":
 		code, text = exitUnreachable, "no server answers at "+a.server.URL+" (from "+a.server.urlFrom+"); "+a.howToReach()
 	case errors.As(err, &lost):

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -96,5 +99,29 @@ func TestNextSteps(t *testing.T) {
 				t.Errorf("it says %q", got)
 			}
 		})
+	}
+}
+
+// TestNoConversation: where nothing was asked, nothing "may or may not have
+// happened".
+func TestNoConversation(t *testing.T) {
+	plain, secure := httptest.NewServer(http.NotFoundHandler()), httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // the handshake fails, as it shall
+	secure.StartTLS()
+	defer plain.Close()
+	defer secure.Close()
+	for address, want := range map[string]string{
+		strings.Replace(plain.URL, "http:", "https:", 1): "speaks http, not https; change its URL",
+		secure.URL: "is not trusted here: ",
+	} {
+		a := &app{server: target{Context: clientcontext.Context{URL: address}, urlFrom: "--url"}}
+		c, err := client.New(address, "secret", client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Health(t.Context())
+		if got := a.explain(err); got.code != exitUnreachable || !strings.Contains(got.text, want) || strings.Contains(got.text, "may or may not") {
+			t.Errorf("%s: %d %q", address, got.code, got.text)
+		}
 	}
 }
