@@ -49,6 +49,7 @@ type machine struct {
 	runEnds time.Time     // deadline of the running run; zero when none runs
 	listen  time.Time     // when to look whether the running run is silent
 	lost    time.Time     // since when there is no link
+	kills   hostKills
 }
 
 // hold takes a started machine and begins to accept its guest. One that has said
@@ -59,7 +60,7 @@ func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Co
 		gone: make(chan struct{}), up: make(chan struct{}), linked: make(chan struct{}),
 	}
 	m.active, m.stored = lastActivity(s, e.now())
-	m.lost = e.now()
+	m.lost, m.kills.seen = e.now(), -1
 	if box.Paused() {
 		m.rest = frozen
 	}

@@ -28,13 +28,15 @@ const (
 	// be free again after its guest has ended processes. With more than that
 	// free, it is far from full.
 	memorySpare = 4
+	// killedLately is for how long after the host's kernel ended processes of a
+	// machine the end of its agent is put down to that, too.
+	killedLately = 10 * time.Second
 )
 
 // memoryWatch is what is known of a machine's memory.
 type memoryWatch struct {
 	*machine
 	alarm <-chan struct{} // see sandbox.Machine; nil: there is none
-	kills int             // by the host's kernel; -1 before the first look
 	calm  bool            // it was far from full
 }
 
@@ -45,7 +47,7 @@ type memoryWatch struct {
 func (m *machine) watchMemory() {
 	ctx, cancel := context.WithCancel(m.engine.ctx)
 	defer cancel()
-	w := &memoryWatch{machine: m, alarm: m.box.MemoryAlarm(), kills: -1}
+	w := &memoryWatch{machine: m, alarm: m.box.MemoryAlarm()}
 	for rang, going := false, true; going; {
 		pause, there := w.look(ctx)
 		if !there {
@@ -90,10 +92,9 @@ func (w *memoryWatch) look(ctx context.Context) (pause time.Duration, ok bool) {
 	if err != nil || use.Full == 0 {
 		return 0, false
 	}
-	if w.kills >= 0 && use.OOMKills > w.kills {
-		w.tellKilled(use.OOMKills-w.kills, use.Full)
+	if n := w.countKills(use.OOMKills); n > 0 {
+		w.tellKilled(n, use.Full)
 	}
-	w.kills = use.OOMKills
 	w.calm = use.Memory < use.Full-use.Full/memorySpare
 	pause = time.Duration(float64(use.Full-use.Memory) / memoryRate * float64(time.Second))
 	pause = min(max(pause, minLook), maxLook)
@@ -114,6 +115,35 @@ func (m *machine) relieve(ctx context.Context, need int64) bool {
 	}
 	m.engine.log.Info("sandbox was out of memory", "session_id", m.session, "ended", ended)
 	return ended > 0
+}
+
+// hostKills is what is known of processes that the host's kernel ended for memory.
+type hostKills struct {
+	seen  int       // since the machine's start; -1 before the first look
+	since time.Time // when there were last more than before
+}
+
+// countKills takes the count as it is now and gives how many are new.
+func (m *machine) countKills(now int) (fresh int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kills.seen >= 0 && now > m.kills.seen {
+		fresh, m.kills.since = now-m.kills.seen, m.engine.now()
+	}
+	m.kills.seen = now
+	return fresh
+}
+
+// outOfMemory says whether the host's kernel has just ended processes of the
+// machine, seen or not.
+func (m *machine) outOfMemory() bool {
+	use, err := m.box.Stats(m.engine.ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil || m.kills.seen < 0 {
+		return false
+	}
+	return use.OOMKills > m.kills.seen || !m.kills.since.IsZero() && m.engine.now().Sub(m.kills.since) < killedLately
 }
 
 // tellKilled puts into the history that the host's kernel ended processes of

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"paddock/internal/event"
+	"paddock/internal/guestapi"
 	"paddock/internal/sandbox"
 )
 
@@ -53,6 +54,36 @@ func TestMemoryIsLookedAtWhenAlarmed(t *testing.T) {
 	eventually(t, "it is left alone again", func() bool {
 		return looksWithin(m, time.Second, sandbox.Stats{Full: full, Memory: 100 * mega, OOMKills: 2}) == 0
 	})
+}
+
+// An agent that ends when the host's kernel ended something for memory fails its
+// run with a message that says so; one that ends by itself does not.
+func TestAgentEndedForMemory(t *testing.T) {
+	for name, kills := range map[string]int{"killed": 1, "by itself": 0} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			h.driver.stats = sandbox.Stats{Full: 512 * mega, Memory: 14 * mega}
+			v := h.create(demoSpec)
+			m := h.driver.only(t)
+			eventually(t, "the first look", func() bool { return m.use(h.driver.stats) > 0 })
+			h.input(v, "eat")
+			run := <-m.guest.prompts
+			m.use(sandbox.Stats{Full: 512 * mega, Memory: 14 * mega, OOMKills: kills})
+			m.guest.endTurn(t, run, guestapi.End{Outcome: guestapi.EndFailed, Code: event.Internal, Message: "the agent was killed by signal 9"})
+			var said string
+			eventually(t, "the run failed", func() bool {
+				for _, e := range h.history(v) {
+					if e.Kind == event.RunFailed {
+						said = string(e.Data)
+					}
+				}
+				return said != ""
+			})
+			if strings.Contains(said, "out of memory") != (kills > 0) {
+				t.Errorf("the history says %s", said)
+			}
+		})
+	}
 }
 
 // Where there is no alarm, or none any more, and where a machine is nearly full,

@@ -81,6 +81,9 @@ func (m reporter) take(c *change, r guestapi.Report) error {
 		if err := json.Unmarshal(r.Data, &end); err != nil {
 			end = guestapi.End{Outcome: guestapi.EndFailed, Code: event.Internal, Message: "the end of the turn cannot be read"}
 		}
+		if end.Outcome == guestapi.EndFailed && end.Code == event.Internal && m.outOfMemory() {
+			end.Message += "; the machine was out of memory, and the host's kernel ended processes of it"
+		}
 		return m.engine.turnEnded(c, run, end)
 	default:
 		m.drop(r, "unknown type")
