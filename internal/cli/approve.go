@@ -62,7 +62,7 @@ request that waits is meant; when several do, they are listed.`,
 				return err
 			}
 			return a.result(answerResult{one.SessionID, one.RunID, one.RequestID, answer.Outcome}, func(w io.Writer) {
-				fmt.Fprintf(w, "%s: %s\n", answered(payload{Outcome: answer.Outcome}), question(one.Details))
+				fmt.Fprintf(w, "%s: %s\n", answered(client.Payload{Outcome: answer.Outcome}), question(one.Details))
 			})
 		},
 	}

@@ -30,7 +30,7 @@ type asker struct {
 // answer deals with one request. It ends the command when the answer is left to
 // somebody else.
 func (k *asker) answer(ctx context.Context, e client.Event) error {
-	p := read(e)
+	p := client.ReadPayload(e)
 	switch {
 	case k.onAsk == onAskApprove && p.Details.Question == "":
 		return k.send(ctx, p.HITLID, client.AnswerRequest{Outcome: client.OutcomeApprove, Reason: k.reason})
@@ -49,7 +49,7 @@ func (k *asker) answer(ctx context.Context, e client.Event) error {
 }
 
 // left says how the waiting run goes on.
-func (k *asker) left(p payload) error {
+func (k *asker) left(p client.Payload) error {
 	how := "paddock approve " + k.t.session + " " + p.HITLID
 	if p.Details.Question != "" {
 		how += " --answer …"
@@ -69,7 +69,7 @@ func (k *asker) send(ctx context.Context, id string, answer client.AnswerRequest
 }
 
 // askPerson asks on the terminal.
-func (k *asker) askPerson(ctx context.Context, p payload) error {
+func (k *asker) askPerson(ctx context.Context, p client.Payload) error {
 	if p.Details.Question != "" {
 		return k.askForm(ctx, p)
 	}
@@ -97,7 +97,7 @@ func (k *asker) askPerson(ctx context.Context, p payload) error {
 	}
 }
 
-func (k *asker) askForm(ctx context.Context, p payload) error {
+func (k *asker) askForm(ctx context.Context, p client.Payload) error {
 	form := readForm(p.Details)
 	var given []string
 	for _, name := range form.names {

@@ -29,7 +29,7 @@ func (t *turn) show(e client.Event) error {
 	if t.a.json() {
 		return t.a.line(e)
 	}
-	p := read(e)
+	p := client.ReadPayload(e)
 	switch e.Type {
 	case "run.token_delta":
 		t.say(p)
@@ -49,7 +49,7 @@ func (t *turn) show(e client.Event) error {
 		}
 	case "run.completed":
 		if !t.words && p.Text != "" {
-			t.say(payload{Text: p.Text})
+			t.say(client.Payload{Text: p.Text})
 		}
 		t.endLine(t.a.out)
 	case "run.failed":
@@ -59,7 +59,7 @@ func (t *turn) show(e client.Event) error {
 }
 
 // say prints words of the agent; its thoughts only where a person looks on.
-func (t *turn) say(p payload) {
+func (t *turn) say(p client.Payload) {
 	if p.IsReasoning {
 		if t.shared {
 			text := plain.Text(p.Text)
@@ -98,7 +98,7 @@ func (t *turn) ended(e client.Event) (bool, error) {
 	case "run.completed":
 		return true, nil
 	case "run.failed":
-		p := read(e)
+		p := client.ReadPayload(e)
 		switch {
 		case p.Cancelled:
 			return true, exitWith(exitInterrupted, "the run was cancelled: %s", first(p.Message, "no reason was given"))

@@ -16,7 +16,7 @@ func (c *Conversation) Apply(e client.Event) {
 		return
 	}
 	c.log = append(c.log, e)
-	p := read(e)
+	p := client.ReadPayload(e)
 	switch e.Type {
 	case "run.started":
 		c.started(e, p)
@@ -80,13 +80,13 @@ func (c *Conversation) dequeue(run string) {
 	c.Queue = slices.DeleteFunc(c.Queue, func(q Queued) bool { return q.Run == run })
 }
 
-func (c *Conversation) started(e client.Event, p payload) {
+func (c *Conversation) started(e client.Event, p client.Payload) {
 	c.Changes++
 	c.active(e)
 	c.add(e, Prompt, plain.Clean(p.Text))
 }
 
-func (c *Conversation) said(e client.Event, p payload) {
+func (c *Conversation) said(e client.Event, p client.Payload) {
 	r := c.active(e)
 	kind := Answer
 	if p.IsReasoning {
@@ -118,14 +118,14 @@ func (c *Conversation) tool(e client.Event, call string) *Item {
 	return item
 }
 
-func (c *Conversation) called(e client.Event, p payload) {
+func (c *Conversation) called(e client.Event, p client.Payload) {
 	c.active(e)
 	t := c.tool(e, p.ToolCallID).Tool
 	t.Name = plain.CleanLine(p.Name)
 	t.Gist, t.Input = describe(p.Input)
 }
 
-func (c *Conversation) returned(e client.Event, p payload) {
+func (c *Conversation) returned(e client.Event, p client.Payload) {
 	c.active(e)
 	t := c.tool(e, p.ToolCallID).Tool
 	t.Output = strings.TrimRight(plain.Clean(p.Summary), "\n ")
@@ -140,7 +140,7 @@ func (c *Conversation) returned(e client.Event, p payload) {
 	}
 }
 
-func (c *Conversation) used(e client.Event, p payload) {
+func (c *Conversation) used(e client.Event, p client.Payload) {
 	c.Model = cmp.Or(plain.CleanLine(p.ModelID), c.Model)
 	r := c.active(e)
 	if r == nil || r.steps[p.StepID] && p.StepID != "" {
@@ -154,7 +154,7 @@ func (c *Conversation) used(e client.Event, p payload) {
 	r.Out += p.Usage.Output
 }
 
-func (c *Conversation) denied(e client.Event, p payload) {
+func (c *Conversation) denied(e client.Event, p client.Payload) {
 	rule := plain.CleanLine(p.Rule)
 	if n := len(c.Items); n > 0 && c.Items[n-1].Run == e.RunID && c.Items[n-1].Kind == Call && c.Items[n-1].Tool.Open() {
 		item := c.Items[n-1]

@@ -9,7 +9,7 @@ import (
 	"paddock/internal/plain"
 )
 
-func (c *Conversation) asked(e client.Event, p payload) {
+func (c *Conversation) asked(e client.Event, p client.Payload) {
 	c.Changes++
 	if c.active(e) == nil || c.settled[p.HITLID] {
 		return
@@ -38,7 +38,7 @@ func (c *Conversation) drop(id string) (Ask, bool) {
 	return ask, true
 }
 
-func (c *Conversation) answered(e client.Event, p payload) {
+func (c *Conversation) answered(e client.Event, p client.Payload) {
 	c.Changes++
 	ask, waited := c.drop(p.HITLID)
 	reason := plain.CleanLine(p.Reason)
@@ -87,7 +87,7 @@ func by(actor string) string {
 }
 
 // ended closes a turn. A queued input that was cancelled has only this event.
-func (c *Conversation) ended(e client.Event, p payload) {
+func (c *Conversation) ended(e client.Event, p client.Payload) {
 	c.Changes++
 	c.dequeue(e.RunID)
 	if !c.known[e.RunID] && p.Cancelled {
@@ -126,7 +126,7 @@ func (c *Conversation) stopOpen(run string) {
 	}
 }
 
-func (c *Conversation) updated(e client.Event, p payload) {
+func (c *Conversation) updated(e client.Event, p client.Payload) {
 	c.Changes++
 	was := c.status
 	c.status = p.Status

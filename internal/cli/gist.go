@@ -8,54 +8,9 @@ import (
 	"paddock/client"
 )
 
-// payload is what the command line reads of an event's data, whatever its type;
-// what a type lacks stays zero.
-type payload struct {
-	Agent       string                 `json:"agent"`
-	Text        string                 `json:"text"`
-	IsReasoning bool                   `json:"is_reasoning"`
-	ToolCallID  string                 `json:"tool_call_id"`
-	Name        string                 `json:"name"`
-	Input       json.RawMessage        `json:"input"`
-	OK          bool                   `json:"ok"`
-	DurationMS  int64                  `json:"duration_ms"`
-	Summary     string                 `json:"summary"`
-	ExitCode    *int                   `json:"exit_code"`
-	HITLID      string                 `json:"hitl_id"`
-	Action      string                 `json:"action"`
-	Details     client.ApprovalDetails `json:"details"`
-	Outcome     string                 `json:"outcome"`
-	Actor       string                 `json:"actor"`
-	Reason      string                 `json:"reason"`
-	Message     string                 `json:"message"`
-	Cancelled   bool                   `json:"cancelled"`
-	Terminal    bool                   `json:"terminal"`
-	Level       string                 `json:"level"`
-	Status      string                 `json:"status"`
-	PauseReason string                 `json:"pause_reason"`
-	Rule        string                 `json:"rule"`
-	Tool        string                 `json:"tool"`
-	Detail      string                 `json:"detail"`
-	SandboxID   string                 `json:"sandbox_id"`
-	Kind        string                 `json:"kind"`
-	ModelID     string                 `json:"model_id"`
-	Usage       struct {
-		Input  int64 `json:"input_tokens"`
-		Output int64 `json:"output_tokens"`
-	} `json:"usage"`
-}
-
-// read gives an event's payload; what cannot be read is zero, so that an event
-// of a newer server never ends a stream.
-func read(e client.Event) payload {
-	var p payload
-	_ = json.Unmarshal(e.Data, &p)
-	return p
-}
-
 // gist is an event in one line, without its type.
 func gist(e client.Event) string {
-	p := read(e)
+	p := client.ReadPayload(e)
 	switch e.Type {
 	case "run.started":
 		return quote(p.Text)
@@ -101,7 +56,7 @@ func oneLineKeep(text string, n int) string {
 }
 
 // toolLine says what tool was called and with what.
-func toolLine(p payload) string {
+func toolLine(p client.Payload) string {
 	var in struct {
 		Command any    `json:"command"`
 		Path    string `json:"path"`
@@ -120,7 +75,7 @@ func toolLine(p payload) string {
 	return strings.TrimSpace(p.Name + "  " + oneLine(with, 100))
 }
 
-func toolEnd(p payload) string {
+func toolEnd(p client.Payload) string {
 	how := "done"
 	switch {
 	case p.ExitCode != nil && *p.ExitCode != 0:
@@ -153,7 +108,7 @@ func question(d client.ApprovalDetails) string {
 }
 
 // answered says how an approval ended.
-func answered(p payload) string {
+func answered(p client.Payload) string {
 	how := map[string]string{
 		client.OutcomeApprove: "approved", client.OutcomeReject: "rejected", client.OutcomeDefer: "left for later",
 		"HITL_OUTCOME_EXPIRED": "expired",
