@@ -41,9 +41,14 @@ func newRemove(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			called := map[string]string{} // names of sessions, by their ids
 			if all {
-				if refs, err = a.everything(cmd, c, yes); err != nil || len(refs) == 0 {
+				found, err := a.everything(cmd, c, yes)
+				if err != nil || len(found) == 0 {
 					return err
+				}
+				for _, s := range found {
+					refs, called[s.SessionID] = append(refs, s.SessionID), s.Name
 				}
 			}
 			var result removeResult
@@ -64,7 +69,7 @@ func newRemove(a *app) *cobra.Command {
 			}
 			return errors.Join(failed, a.result(result, func(w io.Writer) {
 				for _, s := range result.Sessions {
-					fmt.Fprintf(w, "%s is %s\n", s.Session, s.State)
+					fmt.Fprintf(w, "%s is %s\n", first(called[s.Session], s.Session), s.State)
 				}
 			}))
 		},
@@ -76,26 +81,23 @@ func newRemove(a *app) *cobra.Command {
 }
 
 // everything lists what --all means, once a person agrees.
-func (a *app) everything(cmd *cobra.Command, c *client.Client, yes bool) (refs []string, err error) {
+func (a *app) everything(cmd *cobra.Command, c *client.Client, yes bool) ([]client.Session, error) {
 	found, err := listFlags{status: []string{"provisioning", "ready", "paused", "updating", "failed"}}.find(cmd.Context(), c)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range found {
-		refs = append(refs, s.SessionID)
-	}
 	switch {
-	case len(refs) == 0:
+	case len(found) == 0:
 		return nil, a.result(removeResult{Sessions: []stateResult{}}, func(w io.Writer) { fmt.Fprintln(w, "There are no sessions.") })
 	case yes:
-		return refs, nil
+		return found, nil
 	case !IsTerminal(a.in) || !IsTerminal(a.err):
-		return nil, usagef(cmd, "--all needs -y where nobody can be asked; it would remove %s", sessions(len(refs)))
+		return nil, usagef(cmd, "--all needs -y where nobody can be asked; it would remove %s", sessions(len(found)))
 	}
 	for _, s := range found {
 		a.note("  %s  %s", s.Name, stateWord(s))
 	}
-	a.note("Remove %s with all files? Type yes:", sessions(len(refs)))
+	a.note("Remove %s with all files? Type yes:", sessions(len(found)))
 	buf := make([]byte, 64)
 	n, err := readSome(cmd.Context(), a.in.(*os.File), buf)
 	if err != nil && err != io.EOF {
@@ -104,7 +106,7 @@ func (a *app) everything(cmd *cobra.Command, c *client.Client, yes bool) (refs [
 	if strings.TrimSpace(string(buf[:n])) != "yes" {
 		return nil, exitWith(exitFailed, "nothing was removed")
 	}
-	return refs, nil
+	return found, nil
 }
 
 func (a *app) remove(cmd *cobra.Command, c *client.Client, ref string, noWait bool) (state string, err error) {
