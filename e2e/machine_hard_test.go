@@ -21,6 +21,10 @@ const hardRoom = 30 * time.Second
 func TestExecBesideAForkBomb(t *testing.T) {
 	s := startServer(t)
 	id := s.create("agent: demo\npermissions:\n  default: allow\n").SessionID
+	const byHand = "sleep 8001" // stopped by hand: it stays so
+	s.waitRun(id, s.send(id, "run "+byHand+" > /dev/null 2>&1 < /dev/null &"))
+	s.waitProcesses(id, byHand, "1")
+	s.sh(id, "pkill -STOP -xf '"+byHand+"'")
 	for name, bomb := range map[string]string{
 		"that fails and tries again": `perl -e 'while(1){fork()}'`,
 		"of short lives":             `perl -e 'fork() for 1..6; while(1){ $p=fork(); if(defined $p && !$p){exit 0} waitpid(-1,1)}'`,
@@ -33,16 +37,21 @@ func TestExecBesideAForkBomb(t *testing.T) {
 				if code, out, errs := s.exec(id, "echo", "through"); code != 0 || out != "through\n" {
 					t.Errorf("exec: %d %q %q", code, out, errs)
 				}
-				if took := time.Since(began); took > hardRoom {
+				took := time.Since(began)
+				if took > hardRoom {
 					t.Errorf("the exec took %s", took)
 				}
+				t.Logf("an exec took %s", took)
 			}
 			s.cancel(id, run)
 			s.waitRun(id, run)
 			s.waitExec(id, "grep -lx perl /proc/[0-9]*/comm 2>/dev/null | wc -l", "0\n")
 		})
 	}
-	if got := s.turn(id, "hello"); !strings.HasPrefix(got, "turn 3: ") {
+	if got := s.sh(id, "cut -d' ' -f3 /proc/$(pgrep -xf '"+byHand+"')/stat"); got != "T\n" {
+		t.Errorf("what was stopped by hand is in state %q", got)
+	}
+	if got := s.turn(id, "hello"); !strings.HasPrefix(got, "turn 4: ") {
 		t.Errorf("the agent said %q", got)
 	}
 }
