@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,22 +26,18 @@ func Pids() []int {
 	return pids
 }
 
-// beforeLook is how long is looked for processes that somebody has stopped,
-// before this package stops all. In a machine so crowded that it needs that, not
-// all are found; the oldest come first.
-const beforeLook = 20 * time.Millisecond
+// oldest is how many processes are looked at whether somebody has stopped them,
+// before this package stops all: a machine so crowded that it needs that takes
+// long for each look, and what crowds it is younger.
+const oldest = 16
 
-// stopped lists processes that stand still for a signal, as many as are found
-// within the time.
-func stopped(within time.Duration) map[int]bool {
+// stopped lists those of the n oldest processes that stand still for a signal.
+// (Young ones have the highest numbers, but for those after an overflow.)
+func stopped(n int) map[int]bool {
 	found := map[int]bool{}
-	end := time.Now().Add(within)
 	pids := Pids()
 	slices.Sort(pids)
-	for _, pid := range pids {
-		if time.Now().After(end) {
-			break
-		}
+	for _, pid := range pids[:min(n, len(pids))] {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if err == nil && standsStill(stat) {
 			found[pid] = true
@@ -64,7 +59,7 @@ type Held []int
 // stops every process of the machine at once, which nothing that forks in a loop
 // outruns, and then lets go on what is not of the tree. For that it has to be
 // pid 1, whom the signal does not reach; anybody else holds nothing. What
-// somebody else had stopped before stays stopped (but see beforeLook).
+// somebody else had stopped before stays stopped (but see oldest).
 //
 // A process that a Table is just starting may be among the stopped, so nothing
 // here may wait for the Table.
@@ -72,7 +67,7 @@ func Hold(group uint32, spare int) (held Held) {
 	if os.Getpid() != 1 {
 		return nil
 	}
-	before := stopped(beforeLook)
+	before := stopped(oldest)
 	if unix.Kill(-1, unix.SIGSTOP) != nil {
 		return nil
 	}
@@ -100,14 +95,14 @@ func (h Held) Release() {
 
 // StopAll stops every process of the machine but this one, which has to be pid
 // 1; else it does nothing. The function returned lets all go on; what somebody
-// else had stopped before is stopped again (but see beforeLook). A process that
+// else had stopped before is stopped again (but see oldest). A process that
 // a Table is just starting may be among them, so nothing may wait for the Table
 // in between.
 func StopAll() (goOn func()) {
 	if os.Getpid() != 1 {
 		return func() {}
 	}
-	before := stopped(beforeLook)
+	before := stopped(oldest)
 	_ = unix.Kill(-1, unix.SIGSTOP) // fails only when there is nobody
 	return func() {
 		_ = unix.Kill(-1, unix.SIGCONT) // one by one would miss who is being born
