@@ -9,20 +9,34 @@ import (
 	"paddock/internal/guestapi"
 )
 
-// How long to wait before dialling again: a host that is restarting is back
-// within a second, one that refuses us will not change its mind soon.
+// How long to wait before dialling again. A host that is restarting is back
+// within a second or two; one that is away for longer must not find all guests of
+// a full machine at its door several times a second, which was measured to leave
+// no processor for their adoption. One that refuses us will not change its mind
+// soon.
 const (
-	redialPause  = 150 * time.Millisecond
+	redialFirst  = 150 * time.Millisecond
+	redialLast   = 2 * time.Second
 	refusedPause = 2 * time.Second
 )
+
+// redialPause is how long to wait after the n-th failure in a row, from 0.
+func redialPause(n int) time.Duration {
+	return min(redialFirst<<min(n, 8), redialLast)
+}
 
 // Run keeps the daemon connected until ctx is over: it dials, shakes hands and
 // sends reports, one batch at a time, so that what happens during a slow commit
 // goes into the next batch.
 func (d *Daemon) Run(ctx context.Context) {
+	failures := 0
 	for ctx.Err() == nil {
-		err := d.session(ctx)
-		pause := redialPause
+		connected, err := d.session(ctx)
+		if connected {
+			failures = 0
+		}
+		pause := redialPause(failures)
+		failures++
 		if errors.Is(err, guestapi.ErrRefused) {
 			pause = refusedPause
 		}
@@ -34,21 +48,22 @@ func (d *Daemon) Run(ctx context.Context) {
 	}
 }
 
-// session is one connection from its beginning to its end.
-func (d *Daemon) session(ctx context.Context) error {
+// session is one connection from its beginning to its end; connected says
+// whether it came to be.
+func (d *Daemon) session(ctx context.Context) (connected bool, err error) {
 	secret, err := d.options.Secret()
 	if err != nil {
-		return fmt.Errorf("read secret: %w", err)
+		return false, fmt.Errorf("read secret: %w", err)
 	}
 	conn, err := d.options.Dial(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	up, err := guestapi.Dial(ctx, conn, guestapi.Hello{
 		Version: guestapi.Version, Oldest: guestapi.OldestVersion, Secret: secret, Build: d.options.Build, Epoch: d.journal.Epoch(),
 	}, d)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer up.Close()
 	d.journal.Attach(up.Welcome())
@@ -67,7 +82,7 @@ func (d *Daemon) session(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	})
-	return d.send(ctx, up)
+	return true, d.send(ctx, up)
 }
 
 // send hands over reports until the host does not take one. What it refuses is
