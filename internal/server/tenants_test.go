@@ -27,7 +27,7 @@ type idle struct{ sandbox.Driver }
 func (idle) Capabilities() sandbox.Capabilities { return sandbox.Capabilities{} }
 
 // tenants is a real engine over a real store with two teams; each has an
-// environment, and a ready session named "work" with a run, an approval and a
+// environment, and a ready session named "busy" with a run, an approval and a
 // history. Their tokens are their names.
 type tenants struct {
 	http.Handler
@@ -65,11 +65,11 @@ func newTenant(t *testing.T, st store.Store, name string) tenant {
 			return err
 		}
 		s := session.Session{
-			ID: it.session, Team: tm.ID, Name: "work", Environment: it.environment, Adapter: "demo", State: session.Ready, CreatedAt: someTime,
+			ID: it.session, Team: tm.ID, Name: "busy", Environment: it.environment, Adapter: "demo", State: session.Ready, CreatedAt: someTime,
 		}
 		for _, err := range []error{
 			tx.SaveToken(team.Token{ID: id.New[id.Token](), Team: tm.ID, Name: name, Hash: team.HashToken(name), CreatedAt: someTime}),
-			tx.SaveEnvironment(environment.Environment{ID: it.environment, Team: tm.ID, Name: "work", Spec: environment.Spec{Agent: "demo"}, CreatedAt: someTime}),
+			tx.SaveEnvironment(environment.Environment{ID: it.environment, Team: tm.ID, Name: "busy", Spec: environment.Spec{Agent: "demo"}, CreatedAt: someTime}),
 			tx.CreateSession(s, 0),
 			tx.SaveRun(session.Run{ID: it.run, Session: s.ID, Text: "hi", State: session.RunCompleted, CreatedAt: someTime}),
 			tx.SaveApproval(approval.Approval{ID: it.approval, Session: s.ID, Run: it.run, State: approval.Pending, At: someTime}),
@@ -153,12 +153,12 @@ func TestOtherTeamsIDsInBodiesAndQueries(t *testing.T) {
 	const root = "/v2/agents/sessions"
 	for _, c := range []struct{ method, path, body, theirs, never, begins string }{
 		{"POST", root, `{"name":"a","config_id":"$"}`, s.theirs.environment.String(), never.environment.String(), "Not Found"},
-		{"POST", root + "/work/cancel", `{"run_id":"$"}`, s.theirs.run.String(), never.run.String(), "Not Found"},
+		{"POST", root + "/busy/cancel", `{"run_id":"$"}`, s.theirs.run.String(), never.run.String(), "Not Found"},
 		{"GET", root + "?parent_session_id=$", ``, s.theirs.session.String(), never.session.String(), "OK"},
 		{"GET", root + "?name=$", ``, s.theirs.session.String(), never.session.String(), "OK"},
 		{"GET", root + "?search=$", ``, s.theirs.session.String(), never.session.String(), "OK"},
-		{"GET", root + "/work/events?after=$&wait=0s", ``, s.theirs.event.String(), never.event.String(), "OK"},
-		{"GET", root + "/work/events?replay_only=true&before=$", ``, s.theirs.event.String(), never.event.String(), "Bad Request"},
+		{"GET", root + "/busy/events?after=$&wait=0s", ``, s.theirs.event.String(), never.event.String(), "OK"},
+		{"GET", root + "/busy/events?replay_only=true&before=$", ``, s.theirs.event.String(), never.event.String(), "Bad Request"},
 	} {
 		with := func(name string) string {
 			return s.ask(t, c.method, strings.Replace(c.path, "$", name, 1), strings.Replace(c.body, "$", name, 1), name)
@@ -178,7 +178,7 @@ func TestTeamsDoNotMeet(t *testing.T) {
 		return do(t, s, method, path, body, append([]string{"Authorization", "Bearer " + who}, headers...)...)
 	}
 	for who, own := range map[string]tenant{"mine": s.mine, "theirs": s.theirs} {
-		for _, path := range []string{"/v2/agents/sessions/work", "/v2/agents/sessions/WORK", "/v2/agents/sessions/" + own.session.String()} {
+		for _, path := range []string{"/v2/agents/sessions/busy", "/v2/agents/sessions/BUSY", "/v2/agents/sessions/" + own.session.String()} {
 			if got := as(who, "GET", path, ""); !strings.Contains(got.body, own.session.String()) {
 				t.Errorf("%s of %s: %s", path, who, got.body)
 			}
@@ -186,7 +186,7 @@ func TestTeamsDoNotMeet(t *testing.T) {
 		if got := as(who, "GET", "/v2/agents/sessions/"+strings.ToUpper(own.session.String()), ""); got.status != 404 {
 			t.Errorf("an id in upper case: %d", got.status)
 		}
-		list := as(who, "GET", "/v2/agents/sessions?search=WOR", "").body
+		list := as(who, "GET", "/v2/agents/sessions?search=BUS", "").body
 		if !strings.Contains(list, own.session.String()) || strings.Count(list, "session_id") != 1 {
 			t.Errorf("the list of %s: %s", who, list)
 		}
@@ -204,7 +204,7 @@ func TestTeamsDoNotMeet(t *testing.T) {
 		t.Errorf("the second page: %s", got.body)
 	}
 	for who, path := range map[string]string{
-		"mine": "/v2/agents/sessions?page_token=" + token, "third": "/v2/agents/sessions/work/runs?page_token=" + token,
+		"mine": "/v2/agents/sessions?page_token=" + token, "third": "/v2/agents/sessions/busy/runs?page_token=" + token,
 	} {
 		if got := as(who, "GET", path, ""); got.status != 400 || !strings.Contains(errorOf(t, got).Message, "page_token") {
 			t.Errorf("a token of another list: %d %s", got.status, got.body)
@@ -269,10 +269,10 @@ func TestUnservedCallsOfThingsThatAreThere(t *testing.T) {
 		"GET /workspaces/x":                                         404,
 		"POST /triggers/x/executions":                               404,
 		"POST /auth/github":                                         501,
-		"POST /sessions/work/checkpoints":                           501,
-		"GET /sessions/work/checkpoints/cp_x":                       404,
-		"POST /sessions/work/fork":                                  501,
-		"GET /sessions/work/port-forward/80":                        501,
+		"POST /sessions/busy/checkpoints":                           501,
+		"GET /sessions/busy/checkpoints/cp_x":                       404,
+		"POST /sessions/busy/fork":                                  501,
+		"GET /sessions/busy/port-forward/80":                        501,
 	} {
 		method, rest, _ := strings.Cut(path, " ")
 		if got := do(t, s, method, "/v2/agents"+rest, "", "Authorization", "Bearer mine"); got.status != status {
@@ -287,7 +287,7 @@ func TestUnservedCallsOfThingsThatAreThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := do(t, s, "POST", "/v2/agents/sessions/work/checkpoints", "", "Authorization", "Bearer mine")
+	got := do(t, s, "POST", "/v2/agents/sessions/busy/checkpoints", "", "Authorization", "Bearer mine")
 	if got.status != 409 || !strings.Contains(errorOf(t, got).Message, s.mine.run.String()) {
 		t.Errorf("during a run: %d %s", got.status, got.body)
 	}
