@@ -51,10 +51,9 @@ func headerSize(r *http.Request) int {
 }
 
 // HTTP wraps a handler into a server with the edge's limits, to be served on a
-// Listen. Its Shutdown ends
-// event streams at once; other calls are waited for. There is no limit on how
-// long an answer takes: streams and execs are long, and streams limit each
-// write by themselves.
+// Listen. Its Shutdown ends event streams at once; other calls are waited for.
+// There is no limit on how long an answer takes: streams and execs are long, and
+// streams limit each write by themselves.
 func HTTP(handler http.Handler) *http.Server {
 	stopping, stop := context.WithCancel(context.Background())
 	server := &http.Server{
