@@ -28,7 +28,7 @@ func (a *actor) post(verb func(ctx context.Context)) {
 	a.waiting = append(a.waiting, verb)
 	if !a.running {
 		a.running = true
-		a.engine.wg.Go(a.work)
+		a.engine.crew.start(a.work)
 	}
 }
 

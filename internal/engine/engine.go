@@ -53,7 +53,7 @@ type Engine struct {
 
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	crew   crew
 
 	flights flights
 	host    host
@@ -91,9 +91,9 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.adopt(ctx); err != nil {
 		return fmt.Errorf("adopt sandboxes: %w", err)
 	}
-	e.wg.Go(e.watchClock)
+	e.crew.start(e.watchClock)
 	if e.pool != nil {
-		e.wg.Go(e.pool.run)
+		e.crew.start(e.pool.run)
 	}
 	return nil
 }
@@ -113,12 +113,13 @@ func (e *Engine) Stop() {
 		e.saveActivity(0)
 	}
 	e.cancel() // every machine's watcher lets it go
-	e.wg.Wait()
+	e.crew.leave()
 }
 
-// spawn runs fn in the background, owned by the engine.
-func (e *Engine) spawn(fn func(ctx context.Context)) {
-	e.wg.Go(func() { fn(e.ctx) })
+// spawn runs fn in the background, owned by the engine; false, and fn is not
+// run, when the engine has stopped.
+func (e *Engine) spawn(fn func(ctx context.Context)) bool {
+	return e.crew.start(func() { fn(e.ctx) })
 }
 
 // actor finds or makes the actor of a session.

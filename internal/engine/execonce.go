@@ -67,8 +67,7 @@ func (e *Engine) flight(team id.Team, ref string, req ExecRequest) (f *flight, f
 		return f, false
 	}
 	f = &flight{request: req.Once.Request, done: make(chan struct{})}
-	e.flights.byID[at] = f
-	e.spawn(func(own context.Context) {
+	begun := e.spawn(func(own context.Context) {
 		defer close(f.done)
 		f.result, f.err = e.fly(own, team, ref, req)
 		if f.err != nil && own.Err() != nil {
@@ -78,6 +77,12 @@ func (e *Engine) flight(team id.Team, ref string, req ExecRequest) (f *flight, f
 		defer e.flights.mu.Unlock()
 		delete(e.flights.byID, at)
 	})
+	if begun {
+		e.flights.byID[at] = f
+	} else {
+		f.err = errStopping
+		close(f.done)
+	}
 	return f, true
 }
 

@@ -72,7 +72,7 @@ func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Co
 	}
 	m.wg.Go(m.accept)
 	m.wg.Go(m.watchMemory)
-	e.wg.Go(m.watch)
+	e.crew.start(m.watch)
 	return m
 }
 

@@ -92,7 +92,7 @@ func (p *pool) put(sp *spare) bool {
 	sh := p.stock.shelf(sp.kind)
 	sh.spares = append(sh.spares, sp)
 	taken := sp.taken
-	p.engine.wg.Go(func() {
+	p.engine.crew.start(func() {
 		select {
 		case <-sp.box.Done():
 			p.drop(sp)
