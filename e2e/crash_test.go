@@ -112,7 +112,7 @@ func TestServerKilledAtEachStep(t *testing.T) {
 		{"create.stored", nil, godo.HostedAgentSessionStatusReady, 0},
 		{"create.stored", nil, godo.HostedAgentSessionStatusReady, 1},
 		{"boot.claimed", nil, godo.HostedAgentSessionStatusReady, 1},
-		{"boot.welcomed", nil, godo.HostedAgentSessionStatusReady, 1},
+		{"boot.reported", nil, godo.HostedAgentSessionStatusReady, 1},
 		{"boot.planned", nil, godo.HostedAgentSessionStatusReady, 0},
 		{"boot.started", nil, godo.HostedAgentSessionStatusReady, 0},
 		{"pause.drained", pause, godo.HostedAgentSessionStatusReady, 0},

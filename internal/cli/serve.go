@@ -13,7 +13,7 @@ import (
 
 const (
 	defaultMaxActiveSessions = 50
-	defaultPool              = 16
+	defaultPool              = 24
 	defaultReserve           = 512 // MiB, of memory and of disk
 )
 

@@ -29,25 +29,45 @@ const claimDeadline = 10 * time.Second
 // firstEpoch is that of a new machine's guest; restores count on.
 const firstEpoch = 1
 
-// boot makes a session's machine and reports it ready, or failed. It is a verb
-// of the session's actor, and also what a restarted server does with a session
-// that it finds provisioning. A spare in the place is the session's by now: its
-// handle was stored with the session.
+// boot makes the machine of a session that is provisioning. It is a verb of the
+// session's actor, and what a restarted server does with a session that it finds
+// in that state.
 func (e *Engine) boot(ctx context.Context, a *actor, place *place) {
+	s, err := e.store.SessionByID(ctx, a.session)
+	if err == nil && s.State == session.Provisioning {
+		var env environment.Environment
+		if env, err = e.store.Environment(ctx, s.Environment); err == nil {
+			e.bringUp(ctx, a, place, s, env.Spec)
+			return
+		}
+	}
+	place.leave()
+	if err != nil && ctx.Err() == nil {
+		e.log.Error("start sandbox", "session_id", a.session, "error", err)
+		e.giveUp(ctx, a, session.CauseBootFailed, "its sandbox could not be started")
+	}
+}
+
+// bringUp makes a session's machine and reports it ready, or failed. A spare in
+// the place is the session's by now: its handle was stored with the session. If
+// it does not answer, another machine is started.
+func (e *Engine) bringUp(ctx context.Context, a *actor, place *place, s session.Session, spec environment.Spec) {
 	defer place.leave()
 	spare := place.claimed()
-	s, err := e.store.SessionByID(ctx, a.session)
-	if err != nil || s.State != session.Provisioning {
-		if spare != nil {
-			spare.letGo()
-		}
-		return
-	}
 	inTime, cancel := context.WithDeadline(ctx, s.Deadline)
 	defer cancel()
-	err = e.bringUp(inTime, a, s, spare)
-	if err == nil || e.ctx.Err() != nil {
-		return // ready; or the server stops, and the next one goes on here
+	var err error
+	if spare != nil {
+		if err = e.claim(inTime, a, s, spec, spare); err != nil && inTime.Err() == nil && !errors.Is(err, errNotStarting) {
+			e.log.Warn("claim spare sandbox; another is started", "session_id", s.ID, "sandbox_id", spare.id, "error", err)
+			spare = nil
+		}
+	}
+	if spare == nil {
+		err = e.startFresh(inTime, a, s, spec)
+	}
+	if err == nil || e.ctx.Err() != nil || errors.Is(err, errNotStarting) {
+		return // ready; or the server stops, and the next one goes on here; or it is being removed
 	}
 	e.log.Error("start sandbox", "session_id", s.ID, "error", err)
 	why := "its sandbox could not be started"
@@ -61,31 +81,12 @@ func (e *Engine) boot(ctx context.Context, a *actor, place *place) {
 	e.giveUp(ctx, a, session.CauseBootFailed, why)
 }
 
-// bringUp makes a session ready: with the spare, if there is one and it answers,
-// else from nothing.
-func (e *Engine) bringUp(ctx context.Context, a *actor, s session.Session, spare *spare) error {
-	env, err := e.store.Environment(ctx, s.Environment)
-	if err != nil {
-		if spare != nil {
-			spare.letGo()
-		}
-		return fmt.Errorf("read environment: %w", err)
-	}
-	if spare != nil {
-		if err = e.claim(ctx, a, s, env.Spec, spare); err != nil && ctx.Err() == nil {
-			e.log.Warn("claim spare sandbox; another is started", "session_id", s.ID, "sandbox_id", spare.id, "error", err)
-		}
-	}
-	if spare == nil || err != nil && ctx.Err() == nil {
-		err = e.startFresh(ctx, a, s, env.Spec)
-	}
-	if err != nil {
-		return err
-	}
-	return e.reportReady(ctx, s.ID, env.Spec.Template)
-}
+// errNotStarting says that a session is not provisioning any more.
+var errNotStarting = errors.New("session is not starting any more")
 
-// claim makes the spare the session's machine.
+// claim makes the spare the session's machine and reports it ready. Its guest,
+// which has been waiting since the spare was made, is welcomed afterwards: what
+// it does then, starting the agent first of all, would delay the report.
 func (e *Engine) claim(ctx context.Context, a *actor, s session.Session, spec environment.Spec, spare *spare) error {
 	ctx, cancel := context.WithTimeout(ctx, claimDeadline)
 	defer cancel()
@@ -94,13 +95,18 @@ func (e *Engine) claim(ctx context.Context, a *actor, s session.Session, spec en
 		return err
 	}
 	failpoint.Hit("boot.claimed")
+	select {
+	case <-spare.box.Done():
+		spare.letGo()
+		return errSandboxLost
+	default:
+	}
 	m := e.hold(s, spare.box, guestConfig(s, spec), e.now(), spare.caller)
 	a.attach(m)
-	if err := m.waitUp(ctx); err != nil {
-		return fmt.Errorf("wait for guest: %w", err)
-	}
-	failpoint.Hit("boot.welcomed")
-	return nil
+	err := e.reportReady(ctx, s.ID, spec.Template)
+	failpoint.Hit("boot.reported")
+	m.admit()
+	return err
 }
 
 // startFresh starts a machine for the session and waits for its guest.
@@ -124,7 +130,7 @@ func (e *Engine) startFresh(ctx context.Context, a *actor, s session.Session, en
 	if err := m.waitUp(ctx); err != nil {
 		return fmt.Errorf("wait for guest: %w", err)
 	}
-	return nil
+	return e.reportReady(ctx, s.ID, env.Template)
 }
 
 // reportReady says that the session's machine is up.
@@ -132,7 +138,7 @@ func (e *Engine) reportReady(ctx context.Context, sid id.Session, template strin
 	var sandbox id.Sandbox
 	err := e.change(ctx, sid, func(c *change) error {
 		if c.s.State != session.Provisioning {
-			return fmt.Errorf("session became %s while it started", c.s.State)
+			return errNotStarting
 		}
 		sandbox = c.s.Sandbox
 		c.emit(id.Run{}, event.SandboxAllocated, event.Allocated{SandboxID: sandbox.String(), Kind: e.driver.Capabilities().Isolation, Template: template})
@@ -161,7 +167,7 @@ func (e *Engine) plan(ctx context.Context, s session.Session, spec sandbox.Spec)
 	}
 	err = e.change(ctx, s.ID, func(c *change) error {
 		if c.s.State != session.Provisioning {
-			return fmt.Errorf("session became %s before it started", c.s.State)
+			return errNotStarting
 		}
 		c.s.Sandbox, c.dirty = sid, true
 		return c.tx.SaveMachine(store.Machine{Session: s.ID, Sandbox: sid, Handle: encoded, Epoch: firstEpoch, CreatedAt: c.now})

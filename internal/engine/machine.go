@@ -36,6 +36,7 @@ type machine struct {
 	gone chan struct{} // closed by letGo: the engine does not want it any more
 	once sync.Once
 	up   chan struct{} // closed once its guest has shown itself for the first time
+	let  chan struct{} // closed by admit
 
 	mu      sync.Mutex // guards what follows
 	link    *guestapi.Link
@@ -53,11 +54,11 @@ type machine struct {
 }
 
 // hold takes a started machine and begins to accept its guest. One that has said
-// hello already is the caller; nil when none has.
+// hello already is the caller, who waits for admit; nil when none has.
 func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Config, started time.Time, caller *guestapi.Caller) *machine {
 	m := &machine{
 		engine: e, session: s.ID, box: box, config: config, started: started,
-		gone: make(chan struct{}), up: make(chan struct{}), linked: make(chan struct{}),
+		gone: make(chan struct{}), up: make(chan struct{}), let: make(chan struct{}), linked: make(chan struct{}),
 	}
 	m.active, m.stored = lastActivity(s, e.now())
 	m.lost, m.kills.seen = e.now(), -1
@@ -68,12 +69,25 @@ func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Co
 		m.quiet = s.IdleTimeout
 	}
 	if caller != nil {
-		m.wg.Go(func() { m.welcome(caller) })
+		m.wg.Go(func() { m.receive(caller) })
 	}
 	m.wg.Go(m.accept)
 	m.wg.Go(m.watchMemory)
 	e.crew.start(m.watch)
 	return m
+}
+
+// admit lets in the caller that the machine was taken with.
+func (m *machine) admit() { close(m.let) }
+
+// receive welcomes the caller as soon as it may come in.
+func (m *machine) receive(caller *guestapi.Caller) {
+	select {
+	case <-m.let:
+		m.welcome(caller)
+	case <-m.gone:
+		_ = caller.Close()
+	}
 }
 
 // letGo closes the connection and every watcher; the machine itself runs on.

@@ -52,7 +52,7 @@ func (e *Engine) CreateSession(ctx context.Context, team id.Team, req CreateRequ
 		}
 		booting = true
 		a := e.actor(s.ID)
-		a.post(func(ctx context.Context) { e.boot(ctx, a, place) })
+		a.post(func(ctx context.Context) { e.bringUp(ctx, a, place, s, env.Spec) })
 		return e.fresh(s), warnings, nil
 	}
 }

@@ -8,8 +8,9 @@ import (
 
 const (
 	// poolFloor is how many spares of the standard kind are kept before anybody
-	// has asked for more: enough for a person and a script beside him.
-	poolFloor = 4
+	// has asked for more, where memory allows: a team's script that starts one
+	// session for each of its members finds them.
+	poolFloor = 20
 	// poolRest is how long a kind of spare has to be unused to be kept less of.
 	poolRest = 10 * time.Minute
 )
@@ -126,7 +127,8 @@ func (s *stock) next(now time.Time, bound int) (kind, step) {
 	return kind{}, stepNone
 }
 
-// relax wants less of the kinds that nobody has asked for in a while.
+// relax wants less of the kinds that nobody has asked for in a while. Once the
+// others are gone, the one that is always wanted is wanted as at first.
 func (s *stock) relax(now time.Time) {
 	for k, sh := range s.shelves {
 		if sh.want > sh.least && now.Sub(sh.used) >= poolRest {
@@ -135,6 +137,11 @@ func (s *stock) relax(now time.Time) {
 		}
 		if sh.want == 0 && sh.least == 0 && sh.making == 0 && len(sh.spares) == 0 && now.Sub(sh.used) >= poolRest {
 			delete(s.shelves, k)
+		}
+	}
+	if len(s.shelves) == 1 {
+		for _, sh := range s.shelves {
+			sh.want = max(sh.want, sh.least)
 		}
 	}
 }

@@ -36,8 +36,8 @@ func settle(t interface{ Fatalf(string, ...any) }, s *stock, now time.Time, boun
 func (s *stock) have(k kind) int { return len(s.shelf(k).spares) }
 
 func TestStock(t *testing.T) {
-	s, now := newStock(small, 16), time.Now()
-	const plenty = 100
+	const plenty, most = 100, poolFloor + 10
+	s, now := newStock(small, most), time.Now()
 	settle(t, s, now, plenty)
 	if s.have(small) != poolFloor {
 		t.Errorf("%d spares at first, want %d", s.have(small), poolFloor)
@@ -56,18 +56,18 @@ func TestStock(t *testing.T) {
 	if s.have(large) != 1 {
 		t.Errorf("%d large spares after the first use, want 1", s.have(large))
 	}
-	for range 60 {
+	for range 4 * most {
 		s.take(small, now.Add(2*time.Second))
 	}
 	settle(t, s, now, plenty)
-	if s.have(small)+s.have(large) != 16 {
-		t.Errorf("%d and %d spares, want 16 in all", s.have(small), s.have(large))
+	if s.have(small)+s.have(large) != most {
+		t.Errorf("%d and %d spares, want %d in all", s.have(small), s.have(large), most)
 	}
 	for range 3 { // to a full stock, kinds that are asked for come in
 		s.take(large, now.Add(3*time.Second))
 	}
 	settle(t, s, now, plenty)
-	if s.have(large) < 2 || s.count() > 16 {
+	if s.have(large) < 2 || s.count() > most {
 		t.Errorf("%d large ones of %d", s.have(large), s.count())
 	}
 	if settle(t, s, now, 5); s.count() != 5 {
