@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,8 +17,8 @@ import (
 // adoptAtOnce is how many machines are recovered side by side.
 const adoptAtOnce = 8
 
-// adopt takes up every session that has not ended where it stood, and destroys
-// machines that no session owns.
+// adopt takes up every session that has not ended where it stood, and then destroys
+// machines that no session owns, in the background.
 func (e *Engine) adopt(ctx context.Context) error {
 	rows, err := e.store.Machines(ctx)
 	if err != nil {
@@ -41,7 +42,8 @@ func (e *Engine) adopt(ctx context.Context) error {
 		known[r.Sandbox.String()] = true
 		machines[r.Session] = r
 	}
-	if err := e.clearStrangers(ctx, known); err != nil {
+	strangers, err := e.strangers(ctx, known)
+	if err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
@@ -57,32 +59,39 @@ func (e *Engine) adopt(ctx context.Context) error {
 			e.insist(ctx, a, "free sandbox", func(ctx context.Context) error { return e.clearMachine(ctx, a) })
 		})
 	}
-	return g.Wait()
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	e.spawn(func(ctx context.Context) { e.clear(ctx, strangers) }) // nobody waits for it
+	return nil
 }
 
-// clearStrangers destroys what the driver finds of machines the store does not
-// know: the spares of a server that was killed, and what was forgotten in the
-// middle of its removal.
-func (e *Engine) clearStrangers(ctx context.Context, known map[string]bool) error {
+// strangers gives what the driver finds of machines the store does not know: the
+// spares of a server that was killed, and what was forgotten in the middle of its
+// removal.
+func (e *Engine) strangers(ctx context.Context, known map[string]bool) ([]sandbox.Handle, error) {
 	found, err := e.driver.Leftovers(ctx)
 	if err != nil {
-		return fmt.Errorf("look for leftovers: %w", err)
+		return nil, fmt.Errorf("look for leftovers: %w", err)
 	}
+	return slices.DeleteFunc(found, func(h sandbox.Handle) bool { return known[h.ID] }), nil
+}
+
+// clear removes machines that no session owns. What is left is found again by
+// the next server.
+func (e *Engine) clear(ctx context.Context, strangers []sandbox.Handle) {
 	var g errgroup.Group
 	g.SetLimit(adoptAtOnce)
-	for _, h := range found {
-		if known[h.ID] {
-			continue
-		}
+	for _, h := range strangers {
 		e.log.Info("removing a sandbox that no session owns", "sandbox_id", h.ID)
 		g.Go(func() error {
-			if err := e.driver.Destroy(ctx, h); err != nil {
+			if err := e.driver.Destroy(ctx, h); err != nil && ctx.Err() == nil {
 				e.log.Error("destroy leftover", "sandbox_id", h.ID, "error", err)
 			}
 			return nil
 		})
 	}
-	return g.Wait()
+	_ = g.Wait() // none fails
 }
 
 // takeUp goes on with one session.

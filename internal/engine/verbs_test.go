@@ -245,9 +245,10 @@ func TestStrangersAreDestroyed(t *testing.T) {
 	}
 	h.stop()
 	h.start()
-	if left, _ := h.driver.Leftovers(context.Background()); len(left) != 0 {
-		t.Errorf("machine %s of no session lives on", handle.ID)
-	}
+	eventually(t, "the machine of no session is gone", func() bool {
+		left, _ := h.driver.Leftovers(context.Background())
+		return len(left) == 0
+	})
 }
 
 func TestCancel(t *testing.T) {

@@ -46,6 +46,7 @@ type Driver struct {
 	options Options
 	groups  hierarchies
 	turns   turns
+	census  census
 
 	// passed is called by Start after each of its steps; tests crash there.
 	passed func(step string)
@@ -152,7 +153,7 @@ func (d *Driver) machine(id string) *machine {
 // lines and by the machine's control group.
 func (d *Driver) processes(id string) ([]*process, error) {
 	root, g := d.folderOf(id).runsc(), d.groups.group(id)
-	pids, err := machinePids(root)
+	pids, err := d.census.pids(root)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -51,7 +50,7 @@ func openOwn(pid int, root string) (*process, error) {
 	}
 	// Looked at after the pidfd was taken: if it is ours now and the pidfd
 	// still lives afterwards, the pidfd is of ours.
-	if !carriesRoot(pid, root) || p.signal(0) != nil {
+	if rootOf(pid) != root || p.signal(0) != nil {
 		p.close()
 		return nil, nil
 	}
@@ -132,29 +131,6 @@ func (p *process) close() { p.file.Close() }
 func offer(pid int) {
 	const score = "500"
 	os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(score), 0) // fails only when the process has ended
-}
-
-// carriesRoot says whether the command line of process pid names the state
-// root of one machine, as those of its kernel, its gofer and their forks do.
-func carriesRoot(pid int, root string) bool {
-	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
-	return err == nil && slices.Contains(strings.Split(string(line), "\x00"), "--root="+root)
-}
-
-// machinePids finds the processes of the machine with that state root on this
-// host, without any record of them.
-func machinePids(root string) ([]int, error) {
-	names, err := readNames("/proc")
-	if err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
-	}
-	var pids []int
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil && carriesRoot(pid, root) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids, nil
 }
 
 // treePids gives pid and all its descendants, parents first.
