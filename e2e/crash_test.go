@@ -144,7 +144,7 @@ func TestServerKilledAtEachStep(t *testing.T) {
 			sess := s.get("victim")
 			got := s.waitStatus(sess.SessionID, c.want)
 			for _, id := range spares { // claimed or not, it never was anybody's
-				s.assertGone(id)
+				s.waitGone(id)
 			}
 			if got.Status == godo.HostedAgentSessionStatusReady {
 				s.waitExec(sess.SessionID, "echo alive", "alive\n")

@@ -80,7 +80,7 @@ func TestPool(t *testing.T) {
 	s.kill()
 	s.restart()
 	for _, id := range old {
-		s.assertGone(id)
+		s.waitGone(id)
 	}
 	s.assertIdentity(one.SessionID, "first-one")
 	s.waitSpares(2, own...)

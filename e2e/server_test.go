@@ -232,13 +232,31 @@ func (s *server) removeAll() {
 // assertGone asserts that nothing on the host names the sandbox.
 func (s *server) assertGone(sandbox string) {
 	s.t.Helper()
-	for what, left := range map[string][]string{
-		"processes": texts(host.Processes(sandbox)), "mounts": host.Mounts(sandbox),
-		"cgroups": host.Cgroups(sandbox), "files": host.Names(s.dir, sandbox), "sockets": host.Names("/run", sandbox),
-	} {
+	for what, left := range s.traces(sandbox) {
 		if len(left) > 0 {
 			s.t.Errorf("of removed sandbox %s there are %s: %v", sandbox, what, left)
 		}
+	}
+}
+
+// waitGone waits until nothing on the host names the sandbox.
+func (s *server) waitGone(sandbox string) {
+	s.t.Helper()
+	eventually(s.t, "nothing is left of sandbox "+sandbox, func() bool {
+		for _, left := range s.traces(sandbox) {
+			if len(left) > 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// traces is what on the host names the sandbox.
+func (s *server) traces(sandbox string) map[string][]string {
+	return map[string][]string{
+		"processes": texts(host.Processes(sandbox)), "mounts": host.Mounts(sandbox),
+		"cgroups": host.Cgroups(sandbox), "files": host.Names(s.dir, sandbox), "sockets": host.Names("/run", sandbox),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,8 +18,12 @@ import (
 // adoptAtOnce is how many machines are recovered side by side.
 const adoptAtOnce = 8
 
+// strangersPatience is how long a start waits for the end of machines that no
+// session owns.
+const strangersPatience = 3 * time.Second
+
 // adopt takes up every session that has not ended where it stood, and then destroys
-// machines that no session owns, in the background.
+// machines that no session owns; a crowd of those in the background.
 func (e *Engine) adopt(ctx context.Context) error {
 	rows, err := e.store.Machines(ctx)
 	if err != nil {
@@ -62,7 +67,17 @@ func (e *Engine) adopt(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	e.spawn(func(ctx context.Context) { e.clear(ctx, strangers) }) // nobody waits for it
+	cleared := make(chan struct{})
+	e.spawn(func(ctx context.Context) {
+		defer close(cleared)
+		e.clear(ctx, strangers)
+	})
+	select {
+	case <-cleared:
+	case <-time.After(strangersPatience): // a crowd of them; nobody has to wait for that
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	return nil
 }
 
