@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -46,14 +47,14 @@ func newStubDriver(t *testing.T) *stubDriver {
 func (d *stubDriver) Name() string { return "stub" }
 
 func (d *stubDriver) Capabilities() sandbox.Capabilities {
-	return sandbox.Capabilities{Isolation: "stub", Pause: true}
+	return sandbox.Capabilities{Isolation: "stub", Pause: true, Files: true}
 }
 
 func (d *stubDriver) Plan(spec sandbox.Spec) (sandbox.Handle, error) {
 	return sandbox.Handle{Version: 1, Driver: "stub", ID: spec.ID}, nil
 }
 
-func (d *stubDriver) Start(ctx context.Context, h sandbox.Handle, _ sandbox.Spec) (sandbox.Machine, error) {
+func (d *stubDriver) Start(ctx context.Context, h sandbox.Handle, spec sandbox.Spec) (sandbox.Machine, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.hang != nil {
@@ -74,6 +75,13 @@ func (d *stubDriver) Start(ctx context.Context, h sandbox.Handle, _ sandbox.Spec
 	}
 	if d.mute {
 		m.alarm = nil
+	}
+	if spec.Files != "" {
+		text, err := os.ReadFile(filepath.Join(spec.Files, stubFile))
+		if err != nil {
+			return nil, err
+		}
+		m.files = string(text)
 	}
 	if err := m.listen(); err != nil {
 		return nil, err
@@ -174,6 +182,36 @@ type stubMachine struct {
 	looks     int // how often stats were read
 	alarm     chan struct{}
 	roused    chan struct{} // by Continue
+	files     string        // all that it has
+	failSave  error         // of SaveFiles
+	saves     int           // how often files were saved
+}
+
+// stubFile is what a stubMachine saves its files to.
+const stubFile = "files"
+
+func (m *stubMachine) SaveFiles(_ context.Context, folder string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failSave != nil {
+		return m.failSave
+	}
+	m.saves++
+	return os.WriteFile(filepath.Join(folder, stubFile), []byte(m.files), 0o600)
+}
+
+// write gives the machine files.
+func (m *stubMachine) write(files string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.files = files
+}
+
+// read gives the machine's files, and how often they were saved.
+func (m *stubMachine) read() (files string, saves int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.files, m.saves
 }
 
 func (m *stubMachine) listen() error {

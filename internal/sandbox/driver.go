@@ -90,6 +90,14 @@ type Machine interface {
 	// Paused says whether the machine is frozen, as the driver observes it.
 	Paused() bool
 
+	// SaveFiles writes the machine's files, one cut of everything that was
+	// written inside so far, into an empty folder, from which another machine
+	// can start (Spec.Files). The machine stands still meanwhile and goes on
+	// after, a paused one stays paused. The files are not synced to the disk, and
+	// on error the folder holds nothing of use. ErrUnsupported for a machine of
+	// an older build that cannot.
+	SaveFiles(ctx context.Context, folder string) error
+
 	// Stats reads the machine's present use of the host.
 	Stats(ctx context.Context) (Stats, error)
 
@@ -129,6 +137,9 @@ type Spec struct {
 	Template string
 	// Size bounds the machine's use of the host.
 	Size Size
+	// Files is a folder that SaveFiles filled: the machine starts with those
+	// files, which Start has read when it returns. Empty: with the template's alone.
+	Files string
 }
 
 // Identity is whose machine a machine is, as its guest is told.
@@ -150,6 +161,7 @@ type Size struct {
 type Capabilities struct {
 	Isolation string // one word for people: "gvisor", "microvm"
 	Pause     bool   // freeze and thaw with live memory
+	Files     bool   // save the files of a machine, and start one with them
 	Snapshot  bool   // save and restore live memory
 	Limits    string // "cgroup v1", "cgroup v2", "cgroup hybrid" or "" when limits cannot be enforced
 }

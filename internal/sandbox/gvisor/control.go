@@ -24,6 +24,9 @@ type control interface {
 	tell(ctx context.Context, v verb) error
 	// goOn sends SIGCONT to the first process inside.
 	goOn(ctx context.Context) error
+	// saveFiles writes the machine's files into an empty folder. When ctx ends
+	// first, the kernel may still be writing.
+	saveFiles(ctx context.Context, folder string) error
 }
 
 // control gives the control of a machine: in this process when the machine's

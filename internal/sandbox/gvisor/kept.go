@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	"gvisor.dev/gvisor/pkg/log"
@@ -17,7 +18,7 @@ import (
 )
 
 // driveWord makes this program, called as `paddock runsc drive VERB FOLDER ID
-// [STATUS]`, take one verb of control on a machine of its own version and say
+// [STATUS|INTO]`, take one verb of control on a machine of its own version and say
 // what came of it as one JSON document. A later version of Paddock with another
 // gVisor calls it: what is said here never changes its meaning.
 const driveWord = "drive"
@@ -27,7 +28,11 @@ const (
 	driveFind    = "find"
 	driveObserve = "observe"
 	driveGoOn    = "continue" // unknown to the builds before it
+	driveSave    = "save"     // as driveGoOn
 )
+
+// unknownVerb is what drive has always answered to a verb that it does not know.
+const unknownVerb = "is unknown to this version"
 
 // driven is drive's answer.
 type driven struct {
@@ -65,12 +70,17 @@ func driveOnce(ctx context.Context, args []string) (a driven, err error) {
 		a.Status, err = c.observe(ctx, status(args[3]))
 	case driveGoOn:
 		err = c.goOn(ctx)
+	case driveSave:
+		if len(args) < 4 {
+			return a, errors.New("save wants the folder to write to")
+		}
+		err = c.saveFiles(ctx, args[3])
 	case pauseVerb.name:
 		err = c.tell(ctx, pauseVerb)
 	case resumeVerb.name:
 		err = c.tell(ctx, resumeVerb)
 	default:
-		err = fmt.Errorf("verb %q is unknown to this version", args[0])
+		err = fmt.Errorf("verb %q "+unknownVerb, args[0])
 	}
 	return a, err
 }
@@ -101,6 +111,14 @@ func (k kept) tell(ctx context.Context, v verb) error {
 
 func (k kept) goOn(ctx context.Context) error {
 	_, err := k.ask(ctx, driveGoOn)
+	return err
+}
+
+func (k kept) saveFiles(ctx context.Context, folder string) error {
+	_, err := k.ask(ctx, driveSave, folder)
+	if err != nil && strings.Contains(err.Error(), unknownVerb) {
+		err = sandbox.ErrUnsupported
+	}
 	return err
 }
 

@@ -107,6 +107,11 @@ func (s *start) run(ctx context.Context, root string) (*machine, error) {
 	if err := s.guard(ctx, s.handle.ID, func() error { return s.box.Start(s.conf) }); err != nil {
 		return nil, fmt.Errorf("start machine: %w%s", err, s.folder.lastPanic())
 	}
+	if s.spec.Files != "" {
+		if err := (direct{s.folder, s.handle.ID}).waitFiles(ctx); err != nil {
+			return nil, err
+		}
+	}
 	s.passed("start")
 	if err := s.folder.writeStatus(running); err != nil {
 		return nil, err
@@ -134,7 +139,9 @@ func (s *start) bundle(root, nsPath string) (err error) {
 
 // create boots the machine's kernel and gofer; its guest does not run yet.
 func (s *start) create() (err error) {
-	s.box, err = container.New(s.conf, container.Args{ID: s.handle.ID, Spec: s.oci, BundleDir: s.folder.bundle()})
+	s.box, err = container.New(s.conf, container.Args{
+		ID: s.handle.ID, Spec: s.oci, BundleDir: s.folder.bundle(), FSRestoreImagePath: s.spec.Files,
+	})
 	return err
 }
 

@@ -173,6 +173,11 @@ func child(what string, args []string) {
 			fmt.Println(err)
 			os.Exit(1)
 		}
+	case "remove":
+		if err := os.Remove(args[0]); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
 	case "stat": // one line a path: mode uid:gid, or why not
 		for _, path := range args {
 			info, err := os.Lstat(path)
