@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -77,11 +76,9 @@ func (d *stubDriver) Start(ctx context.Context, h sandbox.Handle, spec sandbox.S
 		m.alarm = nil
 	}
 	if spec.Files != "" {
-		text, err := os.ReadFile(filepath.Join(spec.Files, stubFile))
-		if err != nil {
+		if err := m.load(spec.Files); err != nil {
 			return nil, err
 		}
-		m.files = string(text)
 	}
 	if err := m.listen(); err != nil {
 		return nil, err
@@ -163,6 +160,7 @@ func (d *stubDriver) only(t *testing.T) *stubMachine {
 }
 
 type stubMachine struct {
+	stubFiles
 	handle sandbox.Handle
 	socket string
 	guest  *stubGuest
@@ -182,36 +180,6 @@ type stubMachine struct {
 	looks     int // how often stats were read
 	alarm     chan struct{}
 	roused    chan struct{} // by Continue
-	files     string        // all that it has
-	failSave  error         // of SaveFiles
-	saves     int           // how often files were saved
-}
-
-// stubFile is what a stubMachine saves its files to.
-const stubFile = "files"
-
-func (m *stubMachine) SaveFiles(_ context.Context, folder string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.failSave != nil {
-		return m.failSave
-	}
-	m.saves++
-	return os.WriteFile(filepath.Join(folder, stubFile), []byte(m.files), 0o600)
-}
-
-// write gives the machine files.
-func (m *stubMachine) write(files string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.files = files
-}
-
-// read gives the machine's files, and how often they were saved.
-func (m *stubMachine) read() (files string, saves int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.files, m.saves
 }
 
 func (m *stubMachine) listen() error {
