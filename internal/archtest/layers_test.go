@@ -27,6 +27,7 @@ var layers = map[string]int{
 	"internal/sandbox":  3,
 	"internal/guestapi": 3,
 	"internal/runtimes": 3,
+	"internal/recovery": 3,
 
 	"internal/store/sqlstore": 4,
 	"internal/sandbox/gvisor": 4,
