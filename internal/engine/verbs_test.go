@@ -315,7 +315,7 @@ func TestFeedFollows(t *testing.T) {
 	if seq, known, err := f.Seq(ctx, got[0].ID.String()); seq != got[0].Seq || !known || err != nil {
 		t.Errorf("place of %s: %d, %v, %v", got[0].ID, seq, known, err)
 	}
-	if _, known, err := f.Seq(ctx, id.NewEvent(time.Now(), got[0].Seq).String()); known || err != nil {
+	if _, known, err := f.Seq(ctx, id.NewEvent(time.Now(), got[0].Seq, 0).String()); known || err != nil {
 		t.Errorf("an id of nobody is known: %v, %v", known, err)
 	}
 	if after, err := f.Recent(ctx); err != nil || after != 0 {

@@ -13,6 +13,7 @@ type Event struct {
 	Session id.Session
 	Run     id.Run // empty on events that belong to no run
 	Seq     int64  // from 1, per session
+	Place   int64  // in the history of the session's team: grows with each event, may leave gaps
 	At      time.Time
 	Kind    Kind
 	Data    json.RawMessage // the kind's payload, a JSON object

@@ -1,7 +1,6 @@
 package id
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -110,11 +109,10 @@ func (i *ID[K]) UnmarshalText(b []byte) error {
 
 // NewEvent makes the id of a session's event. Ids of one session sort strictly
 // in the order of (at, seq) when neither runs backwards: the 48 bits of
-// milliseconds are followed by the 44 low bits of seq, then 30 random bits (a
-// UUIDv7 whose counter is seq, RFC 9562 §6.2).
-func NewEvent(at time.Time, seq int64) Event {
+// milliseconds are followed by the 44 low bits of seq, then the 30 low bits of
+// tail (a UUIDv7 whose counter is seq, RFC 9562 §6.2).
+func NewEvent(at time.Time, seq int64, tail uint32) Event {
 	var u uuid.UUID
-	_, _ = rand.Read(u[:]) // never fails since Go 1.24
 	ms := uint64(at.UnixMilli())
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], ms<<16)
@@ -126,7 +124,8 @@ func NewEvent(at time.Time, seq int64) Event {
 	u[9] = byte(s >> 18)
 	u[10] = byte(s >> 10)
 	u[11] = byte(s >> 2)
-	u[12] = byte(s)<<6 | u[12]&63
+	u[12] = byte(s)<<6 | byte(tail>>24)&63
+	u[13], u[14], u[15] = byte(tail>>16), byte(tail>>8), byte(tail)
 	return fromUUID[eventKind](u)
 }
 
@@ -140,6 +139,18 @@ func EventSeq(e Event) int64 {
 	return int64(raw[6]&15)<<40 | int64(raw[7])<<32 | int64(raw[8]&63)<<26 |
 		int64(raw[9])<<18 | int64(raw[10])<<10 | int64(raw[11])<<2 | int64(raw[12])>>6
 }
+
+// EventTail reads the tail that NewEvent put into an id (its 30 low bits).
+func EventTail(e Event) uint32 {
+	raw, err := decode(strings.TrimPrefix(e.text, "evt_"))
+	if err != nil {
+		return 0
+	}
+	return binary.BigEndian.Uint32(raw[12:]) & EventTailMask
+}
+
+// EventTailMask are the bits of a tail that an id keeps.
+const EventTailMask = 1<<30 - 1
 
 func fromUUID[K Kind](u uuid.UUID) ID[K] {
 	var k K

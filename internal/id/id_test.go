@@ -47,13 +47,17 @@ func TestEventIDsSortLikeTheirPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ms := rapid.Int64Range(0, 1<<47).Draw(t, "ms")
 		seq := rapid.Int64Range(1, 1<<43).Draw(t, "seq")
-		a := NewEvent(time.UnixMilli(ms), seq)
-		b := NewEvent(time.UnixMilli(ms+rapid.Int64Range(0, 3).Draw(t, "later")), seq+1)
+		tailA, tailB := rapid.Uint32().Draw(t, "tail"), rapid.Uint32().Draw(t, "next tail")
+		a := NewEvent(time.UnixMilli(ms), seq, tailA)
+		b := NewEvent(time.UnixMilli(ms+rapid.Int64Range(0, 3).Draw(t, "later")), seq+1, tailB)
 		if a.String() >= b.String() {
 			t.Fatalf("%v does not sort before %v", a, b)
 		}
 		if EventSeq(a) != seq || EventSeq(b) != seq+1 {
 			t.Fatalf("seq %d, %d read as %d, %d", seq, seq+1, EventSeq(a), EventSeq(b))
+		}
+		if EventTail(a) != tailA&EventTailMask || EventTail(b) != tailB&EventTailMask {
+			t.Fatalf("tail %d, %d read as %d, %d", tailA, tailB, EventTail(a), EventTail(b))
 		}
 		if _, err := Parse[Event](a.String()); err != nil {
 			t.Fatal(err)

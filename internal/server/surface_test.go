@@ -207,7 +207,7 @@ func newHistory(n int) *story {
 	for i := range n {
 		at := someTime.Add(time.Duration(i))
 		h.events = append(h.events, event.Event{
-			ID: id.NewEvent(at, int64(i+1)), Session: someSession, Run: someRun, Seq: int64(i + 1), At: at,
+			ID: id.NewEvent(at, int64(i+1), 0), Session: someSession, Run: someRun, Seq: int64(i + 1), At: at,
 			Kind: event.TokenDelta, Data: json.RawMessage(`{"text":"x"}`),
 		})
 	}

@@ -233,7 +233,7 @@ func pageToken(t *testing.T, c call) string {
 
 // newTenantIDs are ids of things that never were.
 func newTenantIDs() tenant {
-	return tenant{id.New[id.Session](), id.New[id.Run](), id.New[id.Approval](), id.New[id.Environment](), id.NewEvent(someTime, 1)}
+	return tenant{id.New[id.Session](), id.New[id.Run](), id.New[id.Approval](), id.New[id.Environment](), id.NewEvent(someTime, 1, 0)}
 }
 
 // named gives the id of a path's parameter, "" of kinds that tenants have not.

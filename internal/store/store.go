@@ -64,8 +64,16 @@ type Reader interface {
 	// (approval.State.Open) when open is set.
 	Approvals(ctx context.Context, session id.Session, open bool) ([]approval.Approval, error)
 
-	// Events reads a piece of a session's history, in order.
+	// Events reads a piece of a session's history, in order of seq.
 	Events(ctx context.Context, session id.Session, page EventPage) ([]event.Event, error)
+
+	// TeamEvents reads a piece of the history of all sessions of a team, in order
+	// of place: what is committed later comes later. Page means places by After
+	// and Before.
+	TeamEvents(ctx context.Context, team id.Team, page EventPage) ([]event.Event, error)
+
+	// EventPlace finds the place of an event of any session of the team.
+	EventPlace(ctx context.Context, team id.Team, event id.Event) (int64, error)
 
 	// Environment finds one environment.
 	Environment(ctx context.Context, environment id.Environment) (environment.Environment, error)
@@ -123,9 +131,9 @@ type Tx interface {
 	EnsureTeam(name string, fresh id.Team, at time.Time) (team.Team, error)
 
 	// Append adds events to the end of a session's history and gives them their
-	// places: seq without gaps, a time that never runs behind the last one's
-	// (at is the clock now), and ids that sort in the same order (id.NewEvent). A
-	// draft without Data gets {}; a session that is absent is ErrNotFound.
+	// places: seq without gaps, a place in the team's history behind all others, a
+	// time that never runs behind the session's last (at is the clock now), and
+	// ids that sort in the order of seq (id.NewEvent). A draft without Data gets {}; a session that is absent is ErrNotFound.
 	Append(session id.Session, at time.Time, drafts ...event.Draft) ([]event.Event, error)
 }
 
@@ -150,11 +158,14 @@ type RunFilter struct {
 
 // EventPage chooses a piece of a history.
 type EventPage struct {
-	After  int64  // seq > After
-	Before int64  // seq < Before, when > 0: then the last Limit of these
-	Run    id.Run // only events of this run, when not zero
-	Limit  int    // at most so many; 0: no limit
-	Raw    bool   // with the native bytes
+	After  int64        // seq > After
+	Before int64        // seq < Before, when > 0: then the last Limit of these
+	Run    id.Run       // only events of this run, when not zero
+	Kinds  []event.Kind // only events of these kinds; empty: all
+	Limit  int          // at most so many; 0: no limit
+	Bytes  int          // at most one more than fit into so many bytes; 0: no limit
+	Raw    bool         // with the native bytes
+	Bare   bool         // without the payloads
 }
 
 // Machine is what is stored of a session's sandbox.

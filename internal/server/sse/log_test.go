@@ -38,7 +38,7 @@ func (m *memory) add(run id.Run, kind event.Kind, text string) string {
 	defer m.mu.Unlock()
 	data, _ := json.Marshal(map[string]string{"text": text})
 	at, seq := time.Now(), int64(len(m.events)+1)
-	e := event.Event{ID: id.NewEvent(at, seq), Session: m.session, Run: run, Seq: seq, At: at, Kind: kind, Data: data, SourceRaw: []byte("raw")}
+	e := event.Event{ID: id.NewEvent(at, seq, 0), Session: m.session, Run: run, Seq: seq, At: at, Kind: kind, Data: data, SourceRaw: []byte("raw")}
 	m.events = append(m.events, e)
 	close(m.changed)
 	m.changed = make(chan struct{})

@@ -82,7 +82,7 @@ func BenchmarkEvents(b *testing.B) {
 	}
 }
 
-func benchSessions(b *testing.B, s *Store, n int) []id.Session {
+func benchSessions(b testing.TB, s *Store, n int) []id.Session {
 	ids := make([]id.Session, n)
 	err := s.Update(b.Context(), func(tx store.Tx) error {
 		team, err := tx.EnsureTeam("bench", id.New[id.Team](), time.Now())

@@ -15,23 +15,32 @@ import (
 )
 
 var (
-	eventColumns = strings.Fields("session_id seq id run_id at_us kind data source_type")
+	eventColumns = strings.Fields("session_id seq id run_id at_us kind source_type team place data")
 	insertEvent  = insertInto("events", eventColumns)
 	insertRaw    = insertInto("event_raw", strings.Fields("session_id seq raw"))
 
 	selectEvents  = "SELECT " + strings.Join(eventColumns, ", ") + ", NULL FROM events"
+	selectBare    = strings.Replace(selectEvents, "place, data", "place, x''", 1)
 	selectWithRaw = "SELECT " + strings.Join(eventColumns, ", ") + ", raw FROM events LEFT JOIN event_raw USING (session_id, seq)"
 )
 
-// claimPlaces moves the end of a session's history by a number of events: it
+// claimSeqs moves the end of a session's history by a number of events: it
 // gives the new end and the time of these events, which does not run behind.
-const claimPlaces = `UPDATE sessions SET last_seq = last_seq + $2,
+const claimSeqs = `UPDATE sessions SET last_seq = last_seq + $2,
 	last_event_at_us = CASE WHEN last_event_at_us > $3 THEN last_event_at_us ELSE $3 END
 	WHERE id = $1 RETURNING last_seq, last_event_at_us`
 
+// claimPlaces moves the end of the history of a session's team by a number of
+// events. The row stays locked until the commit, so that places become visible
+// in their order.
+const claimPlaces = `UPDATE teams SET last_place = last_place + $2
+	WHERE id = (SELECT team_id FROM sessions WHERE id = $1) RETURNING id, number, last_place`
+
 func scanEvent(rows *sql.Rows) (e event.Event, err error) {
+	var team int64
 	err = rows.Scan(
-		idInto(&e.Session), &e.Seq, idInto(&e.ID), idInto(&e.Run), momentInto(&e.At), &e.Kind, (*[]byte)(&e.Data), &e.SourceType, &e.SourceRaw,
+		idInto(&e.Session), &e.Seq, idInto(&e.ID), idInto(&e.Run), momentInto(&e.At), &e.Kind, &e.SourceType, &team, &e.Place,
+		(*[]byte)(&e.Data), &e.SourceRaw,
 	)
 	return e, err
 }
@@ -40,37 +49,61 @@ func scanEvent(rows *sql.Rows) (e event.Event, err error) {
 func (q queries) Events(ctx context.Context, session id.Session, page store.EventPage) ([]event.Event, error) {
 	var w where
 	w.add("session_id = %s", session.String())
+	list, err := q.events(ctx, &w, "seq", page)
+	return list, wrap(err, "read events of %s", session)
+}
+
+// events reads a page in the order of a column.
+func (q queries) events(ctx context.Context, w *where, order string, page store.EventPage) ([]event.Event, error) {
 	if page.After > 0 {
-		w.add("seq > %s", page.After)
+		w.add(order+" > %s", page.After)
 	}
-	order := " ORDER BY seq"
+	direction := ""
 	if page.Before > 0 {
-		w.add("seq < %s", page.Before)
-		order = " ORDER BY seq DESC" // the last ones; turned around below
+		w.add(order+" < %s", page.Before)
+		direction = " DESC" // the last ones; turned around below
 	}
 	if !page.Run.IsZero() {
 		w.add("run_id = %s", page.Run.String())
 	}
+	in(w, "kind", page.Kinds)
 	text := selectEvents
-	if page.Raw {
+	switch {
+	case page.Bare:
+		text = selectBare
+	case page.Raw:
 		text = selectWithRaw
 	}
-	list, err := all(ctx, q, scanEvent, text+w.String()+order+w.limit(page.Limit), w.args...)
+	list, size := []event.Event{}, 0
+	err := q.run.query(ctx, func(rows *sql.Rows) error {
+		e, err := scanEvent(rows)
+		if err != nil {
+			return err
+		}
+		list = append(list, e)
+		if size += len(e.Data) + len(e.SourceRaw); page.Bytes > 0 && size >= page.Bytes {
+			return errEnough
+		}
+		return nil
+	}, text+w.String()+" ORDER BY "+order+direction+w.limit(page.Limit), w.args...)
+	if err != nil {
+		return nil, err
+	}
 	if page.Before > 0 {
 		slices.Reverse(list)
 	}
-	return list, wrap(err, "read events of %s", session)
+	return list, nil
 }
 
-// place is the end of a session's history.
-type place struct {
+// end is the end of a session's history.
+type end struct {
 	seq int64
 	at  time.Time
 }
 
-func scanPlace(rows *sql.Rows) (p place, err error) {
-	err = rows.Scan(&p.seq, momentInto(&p.at))
-	return p, err
+func scanEnd(rows *sql.Rows) (e end, err error) {
+	err = rows.Scan(&e.seq, momentInto(&e.at))
+	return e, err
 }
 
 // Append implements store.Tx.
@@ -78,30 +111,35 @@ func (x *tx) Append(session id.Session, at time.Time, drafts ...event.Draft) ([]
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	end, err := one(context.Background(), x.queries, scanPlace, claimPlaces, session.String(), len(drafts), created(at))
+	end, err := one(context.Background(), x.queries, scanEnd, claimSeqs, session.String(), len(drafts), created(at))
 	if err != nil {
 		return nil, fmt.Errorf("append to %s: %w", session, err)
 	}
+	team, err := one(context.Background(), x.queries, scanTeamEnd, claimPlaces, session.String(), len(drafts))
+	if err != nil {
+		return nil, fmt.Errorf("append to the team of %s: %w", session, err)
+	}
 	events := make([]event.Event, len(drafts))
 	for i, d := range drafts {
-		seq := end.seq - int64(len(drafts)-1-i)
+		back := int64(len(drafts) - 1 - i)
+		seq, place := end.seq-back, team.place-back
 		events[i] = event.Event{
-			ID: id.NewEvent(end.at, seq), Session: session, Run: d.Run, Seq: seq, At: end.at,
+			ID: id.NewEvent(end.at, seq, tail(team.id, place)), Session: session, Run: d.Run, Seq: seq, Place: place, At: end.at,
 			Kind: d.Kind, Data: d.Data, SourceType: d.SourceType, SourceRaw: d.SourceRaw,
 		}
 		if len(d.Data) == 0 {
 			events[i].Data = json.RawMessage("{}")
 		}
-		if err := x.insertEvent(events[i]); err != nil {
+		if err := x.insertEvent(events[i], team.number); err != nil {
 			return nil, fmt.Errorf("append %s to %s: %w", d.Kind, session, err)
 		}
 	}
 	return events, nil
 }
 
-func (x *tx) insertEvent(e event.Event) error {
-	_, err := x.write(insertEvent,
-		e.Session.String(), e.Seq, e.ID.String(), ref(e.Run), created(e.At), string(e.Kind), []byte(e.Data), e.SourceType)
+func (x *tx) insertEvent(e event.Event, team int64) error {
+	_, err := x.write(insertEvent, e.Session.String(), e.Seq, e.ID.String(), ref(e.Run), created(e.At), string(e.Kind), e.SourceType,
+		team, e.Place, []byte(e.Data))
 	if err != nil || len(e.SourceRaw) == 0 {
 		return err
 	}

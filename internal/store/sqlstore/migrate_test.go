@@ -172,14 +172,21 @@ func checkOldData(t *testing.T, s *Store, version int64) {
 	same(t, err, gotMachine, store.Machine{Session: own, Sandbox: box, Handle: []byte("{}"), Epoch: 5, Ack: 6, CreatedAt: at(16)})
 	gotToken, err := s.Token(ctx, "cafe")
 	same(t, err, gotToken, team.Token{ID: parsed[id.Token](t, "tok"+oldID), Team: tm, Name: "first", Hash: "cafe", CreatedAt: at(2)})
-	gotEvents, err := s.Events(ctx, own, store.EventPage{Raw: true})
+	place := int64(1) // the order of the rows
+	if version >= 4 {
+		place = 11
+	}
+	gotEvents, err := s.TeamEvents(ctx, tm, store.EventPage{Raw: true})
 	same(t, err, gotEvents, []event.Event{
-		{ID: parsed[id.Event](t, "evt"+oldID), Session: own, Seq: 1, At: at(8), Kind: event.SessionUpdated, Data: []byte(`{"status":"SESSION_STATUS_READY"}`)},
-		{ID: parsed[id.Event](t, "evt_01h455vb4pex5vsknk084sn02r"), Session: own, Run: run, Seq: 2, At: at(8), Kind: event.TokenDelta,
+		{ID: parsed[id.Event](t, "evt"+oldID), Session: own, Seq: 1, Place: place, At: at(8), Kind: event.SessionUpdated, Data: []byte(`{"status":"SESSION_STATUS_READY"}`)},
+		{ID: parsed[id.Event](t, "evt_01h455vb4pex5vsknk084sn02r"), Session: own, Run: run, Seq: 2, Place: place + 1, At: at(8), Kind: event.TokenDelta,
 			Data: []byte(`{"text":"x"}`), SourceType: "acp", SourceRaw: []byte{0, 255}},
 	})
 	err = s.Update(ctx, func(tx store.Tx) error {
-		_, err := tx.Append(own, at(0), event.Draft{Kind: event.RunLog})
+		events, err := tx.Append(own, at(0), event.Draft{Kind: event.RunLog})
+		if err == nil && (events[0].Seq != 3 || events[0].Place != place+2) {
+			t.Errorf("goes on at %d, %d", events[0].Seq, events[0].Place)
+		}
 		return err
 	})
 	if err != nil {

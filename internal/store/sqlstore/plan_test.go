@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"paddock/internal/event"
 	"paddock/internal/id"
 	"paddock/internal/session"
 	"paddock/internal/store"
@@ -44,6 +45,18 @@ func TestReadsUseIndexes(t *testing.T) {
 		}},
 		{"events before", "INDEX sqlite_autoindex_events_1 (session_id=? AND seq<?)", func(q queries) error {
 			_, err := q.Events(ctx, own, store.EventPage{Before: 5, Limit: 10, Raw: true})
+			return err
+		}},
+		{"events of some kinds", "INDEX sqlite_autoindex_events_1 (session_id=? AND seq>?)", func(q queries) error {
+			_, err := q.Events(ctx, own, store.EventPage{After: 5, Kinds: []event.Kind{event.RunLog, event.RunFailed}, Limit: 10})
+			return err
+		}},
+		{"a team's events", "INDEX events_team (team=? AND place>?)", func(q queries) error {
+			_, err := q.TeamEvents(ctx, team, store.EventPage{After: 5, Kinds: []event.Kind{event.RunLog}, Limit: 10})
+			return err
+		}},
+		{"a team's events before", "INDEX events_team (team=? AND place<?)", func(q queries) error {
+			_, err := q.TeamEvents(ctx, team, store.EventPage{Before: 5, Limit: 10, Raw: true})
 			return err
 		}},
 		{"events of a run", "INDEX events_run (run_id=? AND seq>?)", func(q queries) error {

@@ -28,6 +28,9 @@ type statements struct {
 	byText map[string]*sql.Stmt
 }
 
+// errEnough is what the function of a query returns to read no further rows.
+var errEnough = errors.New("enough")
+
 func newStatements(on preparer) *statements {
 	return &statements{on: on, byText: map[string]*sql.Stmt{}}
 }
@@ -43,6 +46,9 @@ func (s *statements) query(ctx context.Context, each func(*sql.Rows) error, text
 	}
 	for err == nil && rows.Next() {
 		err = each(rows)
+	}
+	if err == errEnough {
+		err = nil
 	}
 	return errors.Join(err, rows.Err(), rows.Close())
 }

@@ -15,7 +15,7 @@ import (
 var (
 	teamColumns = strings.Fields("id name created_at_us")
 	selectTeam  = "SELECT " + strings.Join(teamColumns, ", ") + " FROM teams"
-	insertTeam  = insertInto("teams", teamColumns)
+	insertTeam  = "INSERT INTO teams (id, name, created_at_us, number) SELECT $1, $2, $3, COALESCE(MAX(number), 0) + 1 FROM teams"
 
 	tokenColumns = strings.Fields("id team_id name hash created_at_us")
 	selectToken  = "SELECT " + strings.Join(tokenColumns, ", ") + " FROM tokens"

@@ -26,7 +26,7 @@ var eventCases = []testCase{
 		})
 		for i, d := range drafts {
 			want := event.Event{
-				ID: events[i].ID, Session: s.ID, Run: d.Run, Seq: int64(i + 1), At: start.Add(time.Minute), Kind: d.Kind,
+				ID: events[i].ID, Session: s.ID, Run: d.Run, Seq: int64(i + 1), Place: int64(i + 1), At: start.Add(time.Minute), Kind: d.Kind,
 				Data: d.Data, SourceType: d.SourceType, SourceRaw: d.SourceRaw,
 			}
 			if d.Data == nil {
@@ -134,16 +134,47 @@ var eventCases = []testCase{
 				return err
 			})
 		}
-		seqs := func(page store.EventPage) (list []int64) {
-			for _, e := range f.events(s, page) {
-				list = append(list, e.Seq)
+		same(f, seqs(f.events(s, store.EventPage{Run: runs[1]})), []int64{2, 5, 8})
+		same(f, seqs(f.events(s, store.EventPage{Run: runs[2], After: 3, Limit: 1})), []int64{6})
+		same(f, seqs(f.events(s, store.EventPage{Run: runs[2], Before: 9, Limit: 1})), []int64{6})
+		same(f, seqs(f.events(s, store.EventPage{Run: id.New[id.Run]()})), nil)
+	}},
+	{"events of some kinds", func(f *fixture) {
+		s := f.created("a").ID
+		kinds := []event.Kind{event.RunStarted, event.TokenDelta, event.RunCompleted}
+		f.update(func(tx store.Tx) error {
+			for i := range 9 {
+				_, err := tx.Append(s, start, event.Draft{Kind: kinds[i%3]})
+				f.ok(err)
 			}
-			return list
+			return nil
+		})
+		same(f, seqs(f.events(s, store.EventPage{Kinds: kinds[1:2]})), []int64{2, 5, 8})
+		same(f, seqs(f.events(s, store.EventPage{Kinds: kinds[1:], After: 2, Limit: 3})), []int64{3, 5, 6})
+		same(f, seqs(f.events(s, store.EventPage{Kinds: kinds[:1], Before: 7, Limit: 1})), []int64{4})
+		same(f, seqs(f.events(s, store.EventPage{Kinds: []event.Kind{event.PolicyDenied}})), nil)
+	}},
+	{"a page has one event more than fits", func(f *fixture) {
+		s := f.created("a").ID
+		f.update(func(tx store.Tx) error {
+			for range 5 {
+				_, err := tx.Append(s, start, event.Draft{Kind: event.RunLog, Data: json.RawMessage(`{"n":1}`), SourceRaw: []byte("12345678")})
+				f.ok(err)
+			}
+			return nil
+		})
+		same(f, len(f.events(s, store.EventPage{Bytes: 1})), 1)
+		same(f, len(f.events(s, store.EventPage{Bytes: 15})), 3)
+		same(f, len(f.events(s, store.EventPage{Bytes: 15, Raw: true})), 1)
+		same(f, len(f.events(s, store.EventPage{Bytes: 36})), 5)
+	}},
+	{"bare events have no payload", func(f *fixture) {
+		s := f.created("a").ID
+		want := f.appended(s, start, 2)
+		for i := range want {
+			want[i].Data = nil
 		}
-		same(f, seqs(store.EventPage{Run: runs[1]}), []int64{2, 5, 8})
-		same(f, seqs(store.EventPage{Run: runs[2], After: 3, Limit: 1}), []int64{6})
-		same(f, seqs(store.EventPage{Run: runs[2], Before: 9, Limit: 1}), []int64{6})
-		same(f, seqs(store.EventPage{Run: id.New[id.Run]()}), nil)
+		same(f, f.events(s, store.EventPage{Bare: true}), want)
 	}},
 	{"an absent session has no events", func(f *fixture) {
 		same(f, f.events(id.New[id.Session](), store.EventPage{}), []event.Event{})
@@ -154,4 +185,11 @@ var eventCases = []testCase{
 		_, err := f.store.Events(ctx, f.created("a").ID, store.EventPage{})
 		f.fails(err, ctx.Err())
 	}},
+}
+
+func seqs(events []event.Event) (list []int64) {
+	for _, e := range events {
+		list = append(list, e.Seq)
+	}
+	return list
 }

@@ -19,6 +19,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"run", runCases},
 		{"approval", approvalCases},
 		{"event", eventCases},
+		{"team event", teamEventCases},
 		{"record", recordCases},
 		{"receipt", receiptCases},
 		{"race", raceCases},
