@@ -44,7 +44,7 @@ func (e *Engine) change(ctx context.Context, sid id.Session, fn func(c *change) 
 		return context.Cause(ctx)
 	}
 	var c change
-	var last int64
+	var last event.Event
 	err := e.store.Update(context.WithoutCancel(ctx), func(tx store.Tx) error {
 		c = change{tx: tx, ctx: ctx, now: e.now()}
 		s, err := tx.SessionByID(ctx, sid)
@@ -65,28 +65,35 @@ func (e *Engine) change(ctx context.Context, sid id.Session, fn func(c *change) 
 		return err
 	}
 	failpoint.Hit("engine.committed")
-	e.hub.publish(sid, last, c.s.State.Final())
+	e.publish(c.s, last)
 	for _, fn := range c.after {
 		fn()
 	}
 	return nil
 }
 
-// write stores the row and appends the events; it gives the last event's place.
-func (c *change) write() (last int64, err error) {
+// publish tells readers of a session's new row and of its last new event, if
+// there is one.
+func (e *Engine) publish(s session.Session, last event.Event) {
+	e.hub.publish(s.ID, last.Seq, s.State.Final())
+	e.teams.publish(s.Team, last.Place, false)
+}
+
+// write stores the row and appends the events; it gives the last of them.
+func (c *change) write() (last event.Event, err error) {
 	if c.dirty {
 		if err := c.tx.UpdateSession(&c.s); err != nil {
-			return 0, fmt.Errorf("store session: %w", err)
+			return last, fmt.Errorf("store session: %w", err)
 		}
 	}
 	if len(c.drafts) == 0 {
-		return 0, nil
+		return last, nil
 	}
 	events, err := c.tx.Append(c.s.ID, c.now, c.drafts...)
 	if err != nil {
-		return 0, fmt.Errorf("append events: %w", err)
+		return last, fmt.Errorf("append events: %w", err)
 	}
-	return events[len(events)-1].Seq, nil
+	return events[len(events)-1], nil
 }
 
 // move takes the session along its table and says so in its history.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"paddock/internal/event"
 	"paddock/internal/fault"
 	"paddock/internal/id"
 	"paddock/internal/sandbox"
@@ -47,7 +48,8 @@ type Engine struct {
 	limit    int
 	warnings func() []string
 	now      func() time.Time // as exact as the store keeps it
-	hub      *hub
+	hub      *hub[id.Session]
+	teams    *hub[id.Team]
 	patience time.Duration // answerPatience, but in tests
 	tries    tries         // untilDone, but in tests
 
@@ -77,9 +79,11 @@ func New(o Options) *Engine {
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &Engine{
 		store: o.Store, driver: o.Driver, log: o.Logger, limit: o.MaxActiveSessions, warnings: o.Warnings,
-		now: func() time.Time { return now().Truncate(time.Microsecond) }, hub: newHub(), patience: answerPatience, tries: untilDone(), ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
+		now: func() time.Time { return now().Truncate(time.Microsecond) }, patience: answerPatience, tries: untilDone(), ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
 		flights: flights{byID: map[flightID]*flight{}}, host: host{free: o.Free, reserve: o.Reserve},
 	}
+	e.hub = newHub(e.store.Events, func(v event.Event) int64 { return v.Seq })
+	e.teams = newHub(e.store.TeamEvents, func(v event.Event) int64 { return v.Place })
 	e.pool = newPool(e, o.Pool)
 	return e
 }

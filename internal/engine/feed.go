@@ -36,28 +36,33 @@ func (e *Engine) Feed(ctx context.Context, team id.Team, ref string) (*Feed, err
 // Close ends the reading.
 func (f *Feed) Close() { f.engine.hub.close(f.session) }
 
+// Name tells the history from all others.
+func (f *Feed) Name() string { return f.session.String() }
+
 // Session is whose history it is.
 func (f *Feed) Session() id.Session { return f.session }
 
-// Read gives a piece of the history. Events that are not yet published are not
-// among them.
-func (f *Feed) Read(ctx context.Context, page store.EventPage) ([]event.Event, error) {
-	return f.engine.store.Events(ctx, f.session, page)
+// Place is where an event of the session stands.
+func (f *Feed) Place(e event.Event) int64 { return e.Seq }
+
+// Read gives a piece of the history, and up to where it goes.
+func (f *Feed) Read(ctx context.Context, page store.EventPage) (events []event.Event, upTo int64, err error) {
+	return f.engine.hub.events(ctx, f.session, page)
 }
 
-// Seq finds the place of the event with this id; known is false when the
+// Find finds the place of the event with this id; known is false when the
 // session has no such event.
-func (f *Feed) Seq(ctx context.Context, cursor string) (seq int64, known bool, err error) {
+func (f *Feed) Find(ctx context.Context, cursor string) (place int64, known bool, err error) {
 	want, err := id.Parse[id.Event](cursor)
 	if err != nil {
 		return 0, false, nil
 	}
-	seq = id.EventSeq(want)
-	found, err := f.Read(ctx, store.EventPage{After: seq - 1, Limit: 1})
+	place = id.EventSeq(want)
+	found, err := f.engine.store.Events(ctx, f.session, store.EventPage{After: place - 1, Limit: 1, Bare: true})
 	if err != nil || len(found) == 0 || found[0].ID != want {
 		return 0, false, err
 	}
-	return seq, true, nil
+	return place, true, nil
 }
 
 // Recent gives the seq after which the recent history begins: the whole current
@@ -72,7 +77,7 @@ func (f *Feed) Recent(ctx context.Context) (after int64, err error) {
 	}
 	after = max(0, f.Last()-recentEvents)
 	for _, r := range runs {
-		first, err := f.Read(ctx, store.EventPage{Run: r.ID, Limit: 1})
+		first, err := f.engine.store.Events(ctx, f.session, store.EventPage{Run: r.ID, Limit: 1, Bare: true})
 		if err != nil {
 			return 0, err
 		}
@@ -101,12 +106,4 @@ func (f *Feed) Ended() bool {
 
 // Changed gives a channel that is closed once something after seq is published
 // or the session has ended.
-func (f *Feed) Changed(after int64) <-chan struct{} {
-	last, ended, changed := f.engine.hub.state(f.session)
-	if last > after || ended {
-		return closed
-	}
-	return changed
-}
-
-var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+func (f *Feed) Changed(after int64) <-chan struct{} { return f.engine.hub.changed(f.session, after) }

@@ -104,7 +104,7 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 	if spare != nil {
 		s.Sandbox = spare.id
 	}
-	var last int64
+	var last event.Event
 	if err := ctx.Err(); err != nil {
 		return s, context.Cause(ctx)
 	}
@@ -135,7 +135,7 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 		}
 		events, err := tx.Append(s.ID, now, event.NewDraft(id.Run{}, event.SessionUpdated, event.SessionState{Status: s.State.Wire()}))
 		if err == nil {
-			last = events[0].Seq
+			last = events[0]
 		}
 		return err
 	})
@@ -143,8 +143,8 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 		return s, err
 	}
 	failpoint.Hit("create.stored")
-	s.LastSeq = last
-	e.hub.publish(s.ID, last, false)
+	s.LastSeq = last.Seq
+	e.publish(s, last)
 	e.log.Info("session created", "session_id", s.ID, "name", s.Name, "adapter", s.Adapter)
 	return s, nil
 }

@@ -308,14 +308,14 @@ func TestFeedFollows(t *testing.T) {
 	changed := f.Changed(at)
 	run := h.input(v, "one")
 	<-changed
-	got, err := f.Read(ctx, store.EventPage{After: at})
-	if err != nil || len(got) != 1 || got[0].Run != run {
-		t.Fatalf("after the change: %v, %v", got, err)
+	got, upTo, err := f.Read(ctx, store.EventPage{After: at})
+	if err != nil || len(got) != 1 || got[0].Run != run || upTo != got[0].Seq {
+		t.Fatalf("after the change: %v up to %d, %v", got, upTo, err)
 	}
-	if seq, known, err := f.Seq(ctx, got[0].ID.String()); seq != got[0].Seq || !known || err != nil {
+	if seq, known, err := f.Find(ctx, got[0].ID.String()); seq != got[0].Seq || !known || err != nil {
 		t.Errorf("place of %s: %d, %v, %v", got[0].ID, seq, known, err)
 	}
-	if _, known, err := f.Seq(ctx, id.NewEvent(time.Now(), got[0].Seq, 0).String()); known || err != nil {
+	if _, known, err := f.Find(ctx, id.NewEvent(time.Now(), got[0].Seq, 0).String()); known || err != nil {
 		t.Errorf("an id of nobody is known: %v, %v", known, err)
 	}
 	if after, err := f.Recent(ctx); err != nil || after != 0 {

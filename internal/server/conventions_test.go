@@ -41,6 +41,7 @@ var examples = map[string]example{
 	"POST /sessions/{session}/cancel":   {body: `{"run_id":"run_x"}`, optional: true, limit: maxBody, typo: `{"runid":"x"}`, means: "run_id"},
 	"GET /sessions/{session}/runs":      {},
 	"GET /sessions/{session}/events":    {query: "replay_only=true"},
+	"GET /events":                       {query: "replay_only=true"},
 	"GET /sessions/{session}/files":     {},
 	"GET /sessions/sandbox/sizes":       {},
 	"GET /regions":                      {},

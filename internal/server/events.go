@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"paddock/internal/event"
@@ -10,8 +11,17 @@ import (
 )
 
 func (e *edge) streamEvents(w http.ResponseWriter, r request) error {
+	return e.giveEvents(w, r, func() (feed, error) { return e.engine.Feed(r.Context(), r.who.Team, r.PathValue("session")) })
+}
+
+func (e *edge) streamTeamEvents(w http.ResponseWriter, r request) error {
+	return e.giveEvents(w, r, func() (feed, error) { return e.engine.TeamFeed(r.Context(), r.who.Team) })
+}
+
+// giveEvents answers with a history, as a stream or as a long poll.
+func (e *edge) giveEvents(w http.ResponseWriter, r request, open func() (feed, error)) error {
 	if wantsJSON(r.Request) {
-		return e.pollEvents(w, r)
+		return e.pollEvents(w, r, open)
 	}
 	for _, name := range []string{"after", "wait"} {
 		if r.URL.Query().Has(name) {
@@ -22,14 +32,14 @@ func (e *edge) streamEvents(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	log, err := e.engine.Feed(r.Context(), r.who.Team, r.PathValue("session"))
+	log, err := open()
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	ctx, cancel := untilStop(r.Request)
 	defer cancel()
-	return e.streams.Session(ctx, w, r.Request, log, want)
+	return e.streams.All(ctx, w, r.Request, log, want)
 }
 
 func (e *edge) streamRunEvents(w http.ResponseWriter, r request) error {
@@ -61,17 +71,17 @@ type polled struct {
 	Ended     bool             `json:"ended,omitempty"`
 }
 
-func (e *edge) pollEvents(w http.ResponseWriter, r request) error {
+func (e *edge) pollEvents(w http.ResponseWriter, r request, open func() (feed, error)) error {
 	for name := range r.URL.Query() {
-		if name != "after" && name != "wait" && name != "include_raw" {
-			return fault.New(fault.BadRequest, "%s is for streams: a long poll takes after, wait and include_raw", name)
+		if !slices.Contains([]string{"after", "wait", "types", "include_raw"}, name) {
+			return fault.New(fault.BadRequest, "%s is for streams: a long poll takes after, wait, types and include_raw", name)
 		}
 	}
 	want, err := sse.ParsePoll(r.Request)
 	if err != nil {
 		return err
 	}
-	log, err := e.engine.Feed(r.Context(), r.who.Team, r.PathValue("session"))
+	log, err := open()
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,9 @@ type machine interface {
 type history interface {
 	// Feed opens a session's history; the caller closes it.
 	Feed(ctx context.Context, team id.Team, ref string) (feed, error)
+
+	// TeamFeed opens the history of all of a team's sessions; the caller closes it.
+	TeamFeed(ctx context.Context, team id.Team) (feed, error)
 }
 
 type feed interface {
@@ -66,11 +69,19 @@ type feed interface {
 	Close()
 }
 
-// production is the engine as a surface: its Feed has a concrete type.
+// production is the engine as a surface: its feeds have concrete types.
 type production struct{ *engine.Engine }
 
 func (p production) Feed(ctx context.Context, team id.Team, ref string) (feed, error) {
 	f, err := p.Engine.Feed(ctx, team, ref)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (p production) TeamFeed(ctx context.Context, team id.Team) (feed, error) {
+	f, err := p.Engine.TeamFeed(ctx, team)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,9 @@ type route struct {
 	handle       handler
 }
 
+// eventQuery are the parameters of a whole history.
+var eventQuery = []string{"cursor", "replay_only", "replay_from", "before", "limit", "types", "include_raw", "device_id", "after", "wait"}
+
 // served is all that the API serves. Its twin is api/openapi.yaml.
 var served = []route{
 	{"POST", "/sessions", []string{"resume_on_topoff", "openai_session_id"}, (*edge).createSession},
@@ -24,8 +27,9 @@ var served = []route{
 	{"GET", "/sessions/{session}/runs", []string{"page_size", "page_token"}, (*edge).listRuns},
 	{"GET", "/sessions/{session}/runs/{run}", nil, (*edge).getRun},
 
-	{"GET", "/sessions/{session}/events", []string{"cursor", "replay_only", "replay_from", "before", "limit", "include_raw", "device_id", "after", "wait"}, (*edge).streamEvents},
-	{"GET", "/sessions/{session}/runs/{run}/events", []string{"cursor", "include_raw"}, (*edge).streamRunEvents},
+	{"GET", "/sessions/{session}/events", eventQuery, (*edge).streamEvents},
+	{"GET", "/sessions/{session}/runs/{run}/events", []string{"cursor", "types", "include_raw"}, (*edge).streamRunEvents},
+	{"GET", "/events", eventQuery, (*edge).streamTeamEvents},
 
 	{"POST", "/sessions/{session}/sandbox/exec", nil, (*edge).exec},
 	{"GET", "/sessions/{session}/files", []string{"path"}, (*edge).listFiles},

@@ -192,6 +192,8 @@ func (s *stage) ReadFile(_ context.Context, _ id.Team, _, _ string, offset, leng
 	return guestapi.File{Size: int64(len(s.file)), ModTime: someTime}, io.NopCloser(bytes.NewBufferString(part)), nil
 }
 
+func (s *stage) TeamFeed(context.Context, id.Team) (feed, error) { return s.history, s.err }
+
 func (s *stage) Feed(context.Context, id.Team, string) (feed, error) {
 	if s.err != nil {
 		return nil, s.err
@@ -214,19 +216,25 @@ func newHistory(n int) *story {
 	return h
 }
 
-func (h *story) Close()              {}
-func (h *story) Session() id.Session { return someSession }
-func (h *story) Last() int64         { return int64(len(h.events)) }
-func (h *story) Ended() bool         { return false }
+func (h *story) Close()                    {}
+func (h *story) Name() string              { return "story" }
+func (h *story) Session() id.Session       { return someSession }
+func (h *story) Place(e event.Event) int64 { return e.Seq }
+func (h *story) Last() int64               { return int64(len(h.events)) }
+func (h *story) Ended() bool               { return false }
 
 func (h *story) Recent(context.Context) (int64, error) { return 0, nil }
 func (h *story) Changed(int64) <-chan struct{}         { return nil }
 
-func (h *story) Read(_ context.Context, page store.EventPage) ([]event.Event, error) {
-	return h.events[min(page.After, h.Last()):], nil
+func (h *story) Read(_ context.Context, page store.EventPage) ([]event.Event, int64, error) {
+	events := h.events[min(page.After, h.Last()):]
+	if page.Before > 0 {
+		events = h.events[max(0, page.Before-1-int64(page.Limit)) : page.Before-1]
+	}
+	return events, h.Last(), nil
 }
 
-func (h *story) Seq(_ context.Context, cursor string) (int64, bool, error) {
+func (h *story) Find(_ context.Context, cursor string) (int64, bool, error) {
 	for _, e := range h.events {
 		if e.ID.String() == cursor {
 			return e.Seq, true, nil

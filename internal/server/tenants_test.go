@@ -159,6 +159,8 @@ func TestOtherTeamsIDsInBodiesAndQueries(t *testing.T) {
 		{"GET", root + "?search=$", ``, s.theirs.session.String(), never.session.String(), "OK"},
 		{"GET", root + "/busy/events?after=$&wait=0s", ``, s.theirs.event.String(), never.event.String(), "OK"},
 		{"GET", root + "/busy/events?replay_only=true&before=$", ``, s.theirs.event.String(), never.event.String(), "Bad Request"},
+		{"GET", "/v2/agents/events?after=$&wait=0s", ``, s.theirs.event.String(), never.event.String(), "OK"},
+		{"GET", "/v2/agents/events?replay_only=true&before=$", ``, s.theirs.event.String(), never.event.String(), "Bad Request"},
 	} {
 		with := func(name string) string {
 			return s.ask(t, c.method, strings.Replace(c.path, "$", name, 1), strings.Replace(c.body, "$", name, 1), name)
@@ -189,6 +191,12 @@ func TestTeamsDoNotMeet(t *testing.T) {
 		list := as(who, "GET", "/v2/agents/sessions?search=BUS", "").body
 		if !strings.Contains(list, own.session.String()) || strings.Count(list, "session_id") != 1 {
 			t.Errorf("the list of %s: %s", who, list)
+		}
+	}
+	for who, own := range map[string]tenant{"mine": s.mine, "theirs": s.theirs} {
+		got := as(who, "GET", "/v2/agents/events?replay_only=true", "").body
+		if !strings.Contains(got, own.event.String()) || strings.Count(got, `"seq":`) != 1 {
+			t.Errorf("all events of %s: %s", who, got)
 		}
 	}
 	first := newTenant(t, s.store, "third")

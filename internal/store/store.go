@@ -168,6 +168,15 @@ type EventPage struct {
 	Bare   bool         // without the payloads
 }
 
+// Full says whether a page holds as much as was asked for: there may be more.
+func (p EventPage) Full(events []event.Event) bool {
+	size := 0
+	for _, e := range events {
+		size += len(e.Data) + len(e.SourceRaw)
+	}
+	return p.Limit > 0 && len(events) >= p.Limit || p.Bytes > 0 && size >= p.Bytes
+}
+
 // Machine is what is stored of a session's sandbox.
 type Machine struct {
 	Session   id.Session

@@ -4,21 +4,19 @@ import (
 	"context"
 	"errors"
 	"sync"
-
-	"paddock/internal/id"
 )
 
 // errSuperseded ends a stream whose device has opened a newer one.
 var errSuperseded = errors.New("a newer stream of the device took over")
 
-// devices lets each device have one live stream of a session.
+// devices lets each device have one live stream of a history.
 type devices struct {
 	mu   sync.Mutex
 	held map[device]*hold
 }
 
 type device struct {
-	session id.Session
+	history string // Log.Name
 	name    string
 }
 
@@ -26,9 +24,9 @@ type hold struct{ end context.CancelCauseFunc }
 
 // take gives a device's place to a new stream and ends the one that had it. The
 // returned context ends when a newer one takes the place; release frees it.
-func (d *devices) take(ctx context.Context, session id.Session, name string) (_ context.Context, release func()) {
+func (d *devices) take(ctx context.Context, history, name string) (_ context.Context, release func()) {
 	ctx, end := context.WithCancelCause(ctx)
-	mine, key := &hold{end: end}, device{session, name}
+	mine, key := &hold{end: end}, device{history, name}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.held == nil {

@@ -8,7 +8,8 @@
 // "has_more=true|false"; one that merely breaks off (the server stops) does
 // not, and the reader comes back with the id of the last event it has.
 //
-// Whoever reads slowly holds up nobody else: a stream reads its pages from the
-// log when it has written the page before, and is cut when its peer takes
-// nothing for the write timeout.
+// Whoever reads slowly holds up nobody else: a stream reads its pages, which are
+// small, from the log when it has written the page before, and is cut when its
+// peer takes nothing for the write timeout. What all streams together hold for
+// such peers is bounded: past that, who has taken nothing for the longest is cut.
 package sse

@@ -8,25 +8,34 @@ import (
 	"paddock/internal/store"
 )
 
-// Log is one session's history.
+// Log is a history: one session's, or that of all sessions of a team. Its events
+// have places, which grow.
 type Log interface {
-	// Session is whose history it is.
+	// Name tells this history from all others.
+	Name() string
+
+	// Session is whose history it is; zero: all of a team.
 	Session() id.Session
 
-	// Read gives a piece of the history, in order. Only published events.
-	Read(ctx context.Context, page store.EventPage) ([]event.Event, error)
+	// Place is where an event of the history stands.
+	Place(e event.Event) int64
 
-	// Seq finds the place of an event by its id; known is false when the history
+	// Read gives a piece of the history, in order; the page speaks of places. All
+	// that follow page.After up to the place upTo, and that the page is about, are
+	// among them.
+	Read(ctx context.Context, page store.EventPage) (events []event.Event, upTo int64, err error)
+
+	// Find finds the place of an event by its id; known is false when the history
 	// has no such event.
-	Seq(ctx context.Context, cursor string) (seq int64, known bool, err error)
+	Find(ctx context.Context, cursor string) (place int64, known bool, err error)
 
-	// Recent gives the seq after which the recent history begins.
+	// Recent gives the place after which the recent history begins.
 	Recent(ctx context.Context) (after int64, err error)
 
-	// Last is the seq of the newest published event, 0 when there is none.
+	// Last is the place of the newest published event, 0 when there is none.
 	Last() int64
 
-	// Changed gives a channel that is closed once an event after seq is
+	// Changed gives a channel that is closed once an event after a place is
 	// published, or nothing will ever follow.
 	Changed(after int64) <-chan struct{}
 

@@ -64,25 +64,37 @@ func (m *memory) end() {
 
 func (m *memory) Session() id.Session { return m.session }
 
-func (m *memory) Read(ctx context.Context, page store.EventPage) ([]event.Event, error) {
+func (m *memory) Read(ctx context.Context, page store.EventPage) ([]event.Event, int64, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []event.Event
 	for _, e := range m.events {
-		if e.Seq > page.After && (page.Run.IsZero() || e.Run == page.Run) && len(out) < page.Limit {
-			if !page.Raw {
-				e.SourceRaw = nil
-			}
-			out = append(out, e)
+		if e.Seq <= page.After || page.Before > 0 && e.Seq >= page.Before || !page.Run.IsZero() && e.Run != page.Run ||
+			len(page.Kinds) > 0 && !slices.Contains(page.Kinds, e.Kind) {
+			continue
 		}
+		if !page.Raw {
+			e.SourceRaw = nil
+		}
+		if page.Before == 0 && page.Full(out) {
+			return out, out[len(out)-1].Seq, nil
+		}
+		out = append(out, e)
 	}
-	return out, nil
+	if page.Before > 0 {
+		out = out[max(0, len(out)-page.Limit):]
+	}
+	return out, int64(len(m.events)), nil
 }
 
-func (m *memory) Seq(_ context.Context, cursor string) (int64, bool, error) {
+func (m *memory) Name() string { return m.session.String() }
+
+func (m *memory) Place(e event.Event) int64 { return e.Seq }
+
+func (m *memory) Find(_ context.Context, cursor string) (int64, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := slices.IndexFunc(m.events, func(e event.Event) bool { return e.ID.String() == cursor })

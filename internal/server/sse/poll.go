@@ -10,6 +10,9 @@ import (
 	"paddock/internal/store"
 )
 
+// pollBytes bounds the payloads of one answer, but for its last event.
+const pollBytes = 256 << 10
+
 // maxWait bounds a long poll; what stands between is said to cut at a minute.
 const maxWait = 60 * time.Second
 
@@ -17,6 +20,7 @@ const maxWait = 60 * time.Second
 type PollRequest struct {
 	After string        // event id; empty: from the beginning
 	Wait  time.Duration // how long to wait when there is nothing
+	Kinds []event.Kind  // only these; empty: all
 	Raw   bool          // with the agent's own frames
 }
 
@@ -36,6 +40,9 @@ func ParsePoll(r *http.Request) (PollRequest, error) {
 	if want.Raw, err = flag(query, "include_raw"); err != nil {
 		return PollRequest{}, err
 	}
+	if want.Kinds, err = kinds(query); err != nil {
+		return PollRequest{}, err
+	}
 	if text := query.Get("wait"); text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 {
@@ -52,7 +59,7 @@ func Poll(ctx context.Context, log Log, want PollRequest) (Polled, error) {
 	answer := Polled{Cursor: want.After}
 	var at int64
 	if want.After != "" {
-		after, known, err := log.Seq(ctx, want.After)
+		after, known, err := log.Find(ctx, want.After)
 		if err != nil {
 			return Polled{}, err
 		}
@@ -65,16 +72,19 @@ func Poll(ctx context.Context, log Log, want PollRequest) (Polled, error) {
 	defer patience.Stop()
 	for {
 		ended := log.Ended() // before reading: then what is read is not older
-		events, err := log.Read(ctx, store.EventPage{After: at, Limit: readPage, Raw: want.Raw})
+		events, upTo, err := log.Read(ctx, store.EventPage{After: at, Kinds: want.Kinds, Limit: readPage, Bytes: pollBytes, Raw: want.Raw})
+		if ctx.Err() != nil {
+			return answer, nil
+		}
 		if err != nil {
 			return Polled{}, err
 		}
+		at = max(at, upTo)
+		answer.Ended = ended && at >= log.Last()
 		if len(events) > 0 {
-			answer.Events = events
-			answer.Cursor = events[len(events)-1].ID.String()
+			answer.Events, answer.Cursor = events, events[len(events)-1].ID.String()
 		}
-		answer.Ended = ended && len(events) < readPage
-		if len(events) > 0 || ended {
+		if len(events) > 0 || answer.Ended {
 			return answer, nil
 		}
 		select {

@@ -45,7 +45,7 @@ func serve(t interface {
 		case r.URL.Path == "/run":
 			err = streams.Run(ctx, w, r, log, s.run, s.runDone, want)
 		default:
-			err = streams.Session(ctx, w, r, log, want)
+			err = streams.All(ctx, w, r, log, want)
 		}
 		if fault.Is(err, fault.BadRequest) {
 			http.Error(w, err.Error(), http.StatusBadRequest)

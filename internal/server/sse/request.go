@@ -3,29 +3,37 @@ package sse
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
+	"paddock/internal/event"
 	"paddock/internal/fault"
 	"paddock/internal/id"
+	"paddock/internal/spelling"
+	"paddock/internal/store"
 )
 
 // The sizes of pages, in events.
 const (
-	readPage     = 256  // read from the log at once
-	defaultLimit = 200  // of a page backwards
-	maxLimit     = 1000 // of a page backwards
+	readPage     = 256      // read from the log at once
+	readBytes    = 32 << 10 // read from the log at once; of one stream that is all that is held for its reader
+	defaultLimit = 200      // of a page backwards
+	maxLimit     = 1000     // of a page backwards
 )
 
 // Request is what a reader asks for.
 type Request struct {
-	Cursor     string // event id: everything strictly after it
-	ReplayOnly bool   // end where the stored history ends
-	Before     string // event id, with ReplayOnly: one page of what came before it
-	Limit      int    // events of that page, 1–1000
-	Raw        bool   // with the agent's own frames
-	Device     string // a newer live stream of the same device ends this one
+	Cursor     string       // event id: everything strictly after it
+	ReplayOnly bool         // end where the stored history ends
+	Before     string       // event id, with ReplayOnly: one page of what came before it
+	Limit      int          // events of that page, 1–1000
+	Kinds      []event.Kind // only these; empty: all
+	Raw        bool         // with the agent's own frames
+	Device     string       // a newer live stream of the same device ends this one
 }
 
 // Parse reads a request for a stream. Faults are BadRequest.
@@ -43,6 +51,9 @@ func Parse(r *http.Request) (Request, error) {
 		return Request{}, err
 	}
 	if want.Raw, err = flag(query, "include_raw"); err != nil {
+		return Request{}, err
+	}
+	if want.Kinds, err = kinds(query); err != nil {
 		return Request{}, err
 	}
 	if text := query.Get("limit"); text != "" {
@@ -69,33 +80,83 @@ func flag(query url.Values, name string) (bool, error) {
 	return false, fault.New(fault.BadRequest, "%s: %q is neither true nor false", name, query.Get(name))
 }
 
+// kinds reads the query parameter types.
+func kinds(query url.Values) ([]event.Kind, error) {
+	if !query.Has("types") {
+		return nil, nil
+	}
+	var chosen []event.Kind
+	for word := range strings.SplitSeq(query.Get("types"), ",") {
+		kind := event.Kind(strings.TrimSpace(word))
+		if !slices.Contains(event.Kinds, kind) {
+			return nil, fault.New(fault.BadRequest, "types: there is no type %.64q%s", word, meant(word))
+		}
+		chosen = append(chosen, kind)
+	}
+	return chosen, nil
+}
+
+// meant says which type was probably meant.
+func meant(word string) string {
+	known := make([]string, len(event.Kinds))
+	for i, kind := range event.Kinds {
+		known[i] = string(kind)
+	}
+	if nearest := spelling.Nearest(word, known); nearest != "" {
+		return fmt.Sprintf("; did you mean %q?", nearest)
+	}
+	return "; known are " + strings.Join(known, ", ")
+}
+
 // span is the part of a history that a stream gives: what comes after a place,
 // up to an end, or with live on and on.
 type span struct {
 	after     int64
-	until     int64 // last seq; unless live
+	until     int64 // last place; unless live
 	live      bool
-	run       id.Run // only events of this run, which end the stream; zero: all
+	run       id.Run       // only events of this run, which end the stream; zero: all
+	kinds     []event.Kind // only these; empty: all
 	raw       bool
 	cursor    string // as asked for, when it is known
 	truncated bool   // the cursor is not known: from the beginning
 	page      bool   // says at its end whether there is something before it
+	more      bool   // there is
+}
+
+// choice are the kinds to read: those that are wanted, and those that end a run
+// when the stream is to end with it.
+func (part span) choice() []event.Kind {
+	if len(part.kinds) == 0 || part.run.IsZero() {
+		return part.kinds
+	}
+	return append(slices.DeleteFunc(slices.Clone(event.Kinds), func(k event.Kind) bool { return !k.Terminal() }), part.kinds...)
+}
+
+// wants says whether the reader is to see an event that was read.
+func (part span) wants(e event.Event) bool {
+	return len(part.kinds) == 0 || slices.Contains(part.kinds, e.Kind)
 }
 
 // span finds the part of the history that a request for a session's stream is
 // about.
 func (want Request) span(ctx context.Context, log Log) (span, error) {
-	s := span{live: !want.ReplayOnly, until: log.Last(), raw: want.Raw}
+	s := span{live: !want.ReplayOnly, until: log.Last(), raw: want.Raw, kinds: want.Kinds}
 	if want.Before != "" {
-		before, known, err := log.Seq(ctx, want.Before)
+		before, known, err := log.Find(ctx, want.Before)
 		if err != nil {
 			return span{}, err
 		}
 		if !known {
-			return span{}, fault.New(fault.BadRequest, "before: this session has no event %q", want.Before)
+			return span{}, fault.New(fault.BadRequest, "before: there is no event %q in this history", want.Before)
 		}
 		s.page, s.until = true, before-1
-		s.after = max(0, s.until-int64(want.Limit))
+		page, _, err := log.Read(ctx, store.EventPage{Before: before, Limit: want.Limit + 1, Kinds: want.Kinds, Bare: true})
+		if err != nil {
+			return span{}, err
+		}
+		if s.more = len(page) > want.Limit; s.more {
+			s.after = log.Place(page[0])
+		}
 	}
 	if want.Cursor == "" {
 		if s.live {
@@ -105,7 +166,7 @@ func (want Request) span(ctx context.Context, log Log) (span, error) {
 		}
 		return s, nil
 	}
-	after, known, err := log.Seq(ctx, want.Cursor)
+	after, known, err := log.Find(ctx, want.Cursor)
 	if err != nil {
 		return span{}, err
 	}

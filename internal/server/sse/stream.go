@@ -13,7 +13,12 @@ import (
 // Options are the times of streams.
 type Options struct {
 	KeepAlive    time.Duration // between comments on a quiet stream; 0: 15 s
-	WriteTimeout time.Duration // for one frame; 0: 30 s
+	WriteTimeout time.Duration // for one page; 0: 30 s
+
+	// Memory bounds what all streams together hold for readers who do not take it,
+	// in bytes; when it is used up, who has taken nothing for the longest is cut,
+	// and may resume. 0: 128 MiB.
+	Memory int
 }
 
 // Streams serves streams and knows which device holds which. It is safe for
@@ -21,6 +26,7 @@ type Options struct {
 type Streams struct {
 	options Options
 	devices devices
+	held    ledger
 }
 
 // New makes a Streams.
@@ -31,20 +37,23 @@ func New(options Options) *Streams {
 	if options.WriteTimeout <= 0 {
 		options.WriteTimeout = 30 * time.Second
 	}
-	return &Streams{options: options}
+	if options.Memory <= 0 {
+		options.Memory = 128 << 20
+	}
+	return &Streams{options: options, held: ledger{limit: options.Memory}}
 }
 
-// Session streams a session's history until it is over, the reader leaves or
+// All streams a history until it is over, the reader leaves or
 // ctx ends. An error from before the first byte is the request's (a fault); a
 // later one has cut the stream.
-func (s *Streams) Session(ctx context.Context, w http.ResponseWriter, r *http.Request, log Log, want Request) error {
+func (s *Streams) All(ctx context.Context, w http.ResponseWriter, r *http.Request, log Log, want Request) error {
 	part, err := want.span(ctx, log)
 	if err != nil {
 		return err
 	}
 	if part.live && want.Device != "" {
 		var release func()
-		ctx, release = s.devices.take(ctx, log.Session(), want.Device)
+		ctx, release = s.devices.take(ctx, log.Name(), want.Device)
 		defer release()
 	}
 	return s.stream(ctx, w, r, log, part)
@@ -53,9 +62,9 @@ func (s *Streams) Session(ctx context.Context, w http.ResponseWriter, r *http.Re
 // Run streams the events of one run, and ends with it. With ended, all of them
 // are stored.
 func (s *Streams) Run(ctx context.Context, w http.ResponseWriter, r *http.Request, log Log, run id.Run, ended bool, want Request) error {
-	part := span{live: !ended, run: run, raw: want.Raw}
+	part := span{live: !ended, until: log.Last(), run: run, raw: want.Raw, kinds: want.Kinds}
 	if want.Cursor != "" {
-		after, known, err := log.Seq(ctx, want.Cursor)
+		after, known, err := log.Find(ctx, want.Cursor)
 		if err != nil {
 			return err
 		}
@@ -68,11 +77,12 @@ func (s *Streams) Run(ctx context.Context, w http.ResponseWriter, r *http.Reques
 }
 
 func (s *Streams) stream(ctx context.Context, w http.ResponseWriter, r *http.Request, log Log, part span) error {
-	out := newWriter(w, log.Session(), s.options.WriteTimeout)
+	out := newWriter(w, log.Session(), s.options.WriteTimeout, &s.held)
 	defer out.close()
 	if r.Method == http.MethodHead {
 		return nil
 	}
+	defer context.AfterFunc(ctx, out.hurry)()
 	err := s.write(ctx, out, log, part)
 	switch {
 	case errors.Is(context.Cause(ctx), errSuperseded):
@@ -93,40 +103,24 @@ func (s *Streams) write(ctx context.Context, out *writer, log Log, part span) er
 	}
 	at, known, live := part.after, log.Last(), false
 	for {
-		ended, head := log.Ended(), log.Last() // before reading: then what is read is not older
-		events, err := log.Read(ctx, store.EventPage{After: at, Run: part.run, Limit: readPage, Raw: part.raw})
+		ended := log.Ended() // before reading: then what is read is not older
+		upTo, over, err := out.page(ctx, log, part, at)
 		if err != nil {
 			return err
 		}
-		for _, e := range events {
-			if part.past(e.Seq) {
-				break
-			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := out.event(e, part.raw); err != nil {
-				return err
-			}
-			at = e.Seq
-			if !part.run.IsZero() && e.Kind.Terminal() {
-				return out.comment("end")
-			}
-		}
-		full := len(events) == readPage
-		if !full {
-			at = max(at, head) // also past what is not the run's
-		}
+		at = max(at, upTo)
 		switch {
+		case over:
+			return out.comment("end")
+		case !part.live && at >= part.until:
+			return out.end(part)
 		case part.live && !live && at >= known:
 			live = true
 			if err := out.state(state{State: "live"}); err != nil {
 				return err
 			}
-		case !part.live && (!full || part.past(at+1)):
-			return out.end(part)
 		}
-		if full {
+		if at < log.Last() {
 			continue
 		}
 		if ended {
@@ -138,9 +132,30 @@ func (s *Streams) write(ctx context.Context, out *writer, log Log, part span) er
 	}
 }
 
-// past says whether seq lies after the end of a part.
-func (part span) past(seq int64) bool {
-	return !part.live && part.run.IsZero() && seq > part.until
+// page writes the events that follow a place, as many as are read at once, and
+// says up to where that is, and whether the run that the stream is about is over.
+func (o *writer) page(ctx context.Context, log Log, part span, after int64) (upTo int64, over bool, err error) {
+	events, upTo, err := log.Read(ctx, store.EventPage{
+		After: after, Run: part.run, Kinds: part.choice(), Limit: readPage, Bytes: readBytes, Raw: part.raw,
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	for _, e := range events {
+		if !part.live && log.Place(e) > part.until {
+			break
+		}
+		if part.wants(e) {
+			if err := o.event(e, part.raw); err != nil {
+				return 0, false, err
+			}
+		}
+		if !part.run.IsZero() && e.Kind.Terminal() {
+			over = true
+			break
+		}
+	}
+	return upTo, over, o.flush()
 }
 
 // wait returns when something is new, and keeps the connection open meanwhile.

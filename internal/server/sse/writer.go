@@ -6,37 +6,70 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"paddock/internal/event"
 	"paddock/internal/id"
 )
 
-// writer puts frames on a response, each with a deadline and flushed.
+// writer puts frames on a response; what is written together has a deadline.
 type writer struct {
 	response http.ResponseWriter
 	control  *http.ResponseController
 	session  id.Session
-	timeout  time.Duration
-	frame    bytes.Buffer
+	ledger   *ledger
+	frames   *bytes.Buffer // nil: empty
+
+	mu      sync.Mutex    // guards the deadline of the connection
+	timeout time.Duration // 0: closed
 }
 
 // newWriter sends the headers.
-func newWriter(w http.ResponseWriter, session id.Session, timeout time.Duration) *writer {
+func newWriter(w http.ResponseWriter, session id.Session, timeout time.Duration, ledger *ledger) *writer {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
-	return &writer{response: w, control: http.NewResponseController(w), session: session, timeout: timeout}
+	return &writer{response: w, control: http.NewResponseController(w), session: session, timeout: timeout, ledger: ledger}
 }
 
 // close takes the deadline off the connection, which may serve other calls.
-func (o *writer) close() { _ = o.control.SetWriteDeadline(time.Time{}) }
+func (o *writer) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.timeout = 0
+	_ = o.control.SetWriteDeadline(time.Time{})
+}
+
+// hurry leaves the reader little time for what is still to be written: the
+// stream is to end, and must not wait for somebody who takes nothing.
+func (o *writer) hurry() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.timeout > farewell {
+		o.timeout = farewell
+		_ = o.control.SetWriteDeadline(time.Now().Add(farewell))
+	}
+}
+
+// farewell is how long a stream that is to end waits for its reader.
+const farewell = time.Second
+
+// deadline begins the time for what is written next.
+func (o *writer) deadline() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.control.SetWriteDeadline(time.Now().Add(o.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
+}
 
 // comment writes a line that readers of events do not see.
 func (o *writer) comment(text string) error {
-	o.frame.WriteString(": " + text + "\n\n")
+	o.buffer().WriteString(": " + text + "\n\n")
 	return o.flush()
 }
 
@@ -50,48 +83,76 @@ type state struct {
 // state writes a stream.state frame. It has no id: a reader's place is that of
 // the last event.
 func (o *writer) state(s state) error {
-	o.frame.WriteString("event: stream.state\n")
-	return o.data(struct {
-		Session   string    `json:"session_id"`
+	o.buffer().WriteString("event: stream.state\n")
+	err := o.data(struct {
+		Session   string    `json:"session_id,omitempty"`
 		Timestamp time.Time `json:"timestamp"`
 		Type      string    `json:"type"`
 		Data      state     `json:"data"`
 	}{o.session.String(), time.Now().UTC(), "stream.state", s})
+	if err != nil {
+		return err
+	}
+	return o.flush()
 }
 
-// event writes one entry of the history.
+// event adds one entry of the history to what the next flush writes.
 func (o *writer) event(e event.Event, raw bool) error {
-	fmt.Fprintf(&o.frame, "id: %s\nevent: %s\n", e.ID, e.Kind)
+	fmt.Fprintf(o.buffer(), "id: %s\nevent: %s\n", e.ID, e.Kind)
 	return o.data(e.Envelope(raw))
 }
 
 // end is the last line of a stream that gives a part of the history.
 func (o *writer) end(part span) error {
 	if part.page {
-		return o.comment(fmt.Sprintf("has_more=%t", part.after > 0))
+		return o.comment(fmt.Sprintf("has_more=%t", part.more))
 	}
 	return o.comment("end")
 }
 
 // data ends a frame with a value in JSON, which is one line.
 func (o *writer) data(value any) error {
-	o.frame.WriteString("data: ")
-	encoder := json.NewEncoder(&o.frame)
+	frames := o.buffer()
+	frames.WriteString("data: ")
+	encoder := json.NewEncoder(frames)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil { // ends with a newline
 		return fmt.Errorf("encode frame: %w", err)
 	}
-	o.frame.WriteByte('\n')
-	return o.flush()
+	frames.WriteByte('\n')
+	return nil
 }
 
-// flush sends the frame.
+// buffers are between uses; a stream that waits has none.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// largeBuffer is the size of buffers that are not used again.
+const largeBuffer = 128 << 10
+
+func (o *writer) buffer() *bytes.Buffer {
+	if o.frames == nil {
+		o.frames = buffers.Get().(*bytes.Buffer)
+	}
+	return o.frames
+}
+
+// flush sends the frames.
 func (o *writer) flush() error {
-	defer o.frame.Reset()
-	if err := o.control.SetWriteDeadline(time.Now().Add(o.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	frames := o.frames
+	if frames == nil {
+		return nil
+	}
+	defer func() {
+		o.frames = nil
+		if frames.Reset(); frames.Cap() <= largeBuffer {
+			buffers.Put(frames)
+		}
+	}()
+	if err := o.deadline(); err != nil {
 		return err
 	}
-	if _, err := o.response.Write(o.frame.Bytes()); err != nil {
+	defer o.ledger.hold(frames.Cap(), func() { _ = o.control.SetWriteDeadline(time.Unix(1, 0)) })()
+	if _, err := o.response.Write(frames.Bytes()); err != nil {
 		return err
 	}
 	return o.control.Flush()
