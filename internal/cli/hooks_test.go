@@ -15,8 +15,8 @@ func sayServe(ctx context.Context, c ServeConfig) error {
 		fmt.Fprintln(c.Out, "ending")
 		select {} // never ends by itself
 	}
-	fmt.Fprintf(c.Out, "listen=%s data=%s templates=%s max=%d level=%s format=%s token=%s\n",
-		c.Listen, c.DataDir, c.TemplateDir, c.MaxActiveSessions, c.LogLevel, c.LogFormat, c.Token)
+	fmt.Fprintf(c.Out, "listen=%s data=%s templates=%s max=%d level=%s format=%s token=%s kept=%s\n",
+		c.Listen, c.DataDir, c.TemplateDir, c.MaxActiveSessions, c.LogLevel, c.LogFormat, c.Token, c.HistoryRetention)
 	return nil
 }
 

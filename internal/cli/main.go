@@ -26,16 +26,17 @@ type Hooks struct {
 
 // ServeConfig is what `paddock serve` was told.
 type ServeConfig struct {
-	Listen            string // host:port, e.g. 127.0.0.1:7723
-	DataDir           string // absolute folder that keeps everything
-	TemplateDir       string // absolute folder of root file systems
-	MaxActiveSessions int    // slots of a team, ≥ 1
-	Pool              int    // most started sandboxes kept ready for creates, 0: none
-	MemoryReserve     int    // MiB of memory of the host that creates leave free
-	DiskReserve       int    // MiB of the data folder's disk that creates leave free
-	LogLevel          string // debug, info, warn, error
-	LogFormat         string // auto, text, json
-	Token             string // PADDOCK_TOKEN; empty: the server makes one
+	Listen            string        // host:port, e.g. 127.0.0.1:7723
+	DataDir           string        // absolute folder that keeps everything
+	TemplateDir       string        // absolute folder of root file systems
+	MaxActiveSessions int           // slots of a team, ≥ 1
+	Pool              int           // most started sandboxes kept ready for creates, 0: none
+	MemoryReserve     int           // MiB of memory of the host that creates leave free
+	DiskReserve       int           // MiB of the data folder's disk that creates leave free
+	HistoryRetention  time.Duration // of removed sessions; 0: for ever
+	LogLevel          string        // debug, info, warn, error
+	LogFormat         string        // auto, text, json
+	Token             string        // PADDOCK_TOKEN; empty: the server makes one
 	Out               io.Writer
 	Err               io.Writer // where logs go
 }

@@ -15,13 +15,14 @@ const (
 	defaultMaxActiveSessions = 50
 	defaultPool              = 24
 	defaultReserve           = 512 // MiB, of memory and of disk
+	defaultHistoryRetention  = 30 * day
 )
 
 func newServe(a *app) *cobra.Command {
 	places := clientcontext.Here()
 	cfg := ServeConfig{Listen: clientcontext.DefaultListen, DataDir: places.DataDir, MaxActiveSessions: defaultMaxActiveSessions,
 		Pool: defaultPool, MemoryReserve: defaultReserve, DiskReserve: defaultReserve,
-		LogLevel: "info", LogFormat: "auto"}
+		HistoryRetention: defaultHistoryRetention, LogLevel: "info", LogFormat: "auto"}
 	cmd := &cobra.Command{
 		Use:     "serve",
 		GroupID: groupServer,
@@ -56,6 +57,7 @@ folder: name it in PADDOCK_CONTEXT.`,
 	f.IntVar(&cfg.Pool, "pool", cfg.Pool, "most sandboxes to keep started for the next creates; 0 keeps none")
 	f.IntVar(&cfg.MemoryReserve, "memory-reserve", cfg.MemoryReserve, "`MiB` of this host's memory that new sessions leave free")
 	f.IntVar(&cfg.DiskReserve, "disk-reserve", cfg.DiskReserve, "`MiB` of the data folder's disk that new sessions leave free")
+	f.Var((*days)(&cfg.HistoryRetention), "history-retention", "how `long` rows and events of removed sessions stay readable, such as 30d or 12h; 0 keeps them for ever")
 	f.StringVar(&cfg.LogLevel, "log-level", cfg.LogLevel, "debug, info, warn or error")
 	f.StringVar(&cfg.LogFormat, "log-format", cfg.LogFormat, "text, json, or auto: text on a terminal")
 	return cmd

@@ -32,8 +32,9 @@ type Config struct {
 	MaxActiveSessions int
 	Pool              int         // most spare sandboxes
 	Reserve           engine.Room // that creates leave of this host
-	Token             string      // admitted for the default team; empty: one is made
-	Out               io.Writer   // for people
+	HistoryRetention  time.Duration
+	Token             string    // admitted for the default team; empty: one is made
+	Out               io.Writer // for people
 	Log               *slog.Logger
 }
 
@@ -101,6 +102,7 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 		Store: st, Driver: driver, Logger: cfg.Log, MaxActiveSessions: cfg.MaxActiveSessions,
 		Warnings: func() []string { return append(slices.Clone(warnings), host.warnings()...) },
 		Pool:     cfg.Pool, Reserve: cfg.Reserve, Free: func() (engine.Room, error) { return freeRoom(cfg.DataDir) },
+		HistoryRetention: cfg.HistoryRetention,
 	})
 	defer e.Stop()
 	url := clientcontext.URLOf(l.Addr())

@@ -25,8 +25,9 @@ func (e *Engine) watchClock() {
 	}
 }
 
-// tick pauses idle sessions, ends overdue runs and looks after silent ones. It
-// looks at attached machines only, in memory.
+// tick pauses idle sessions, ends overdue runs and looks after silent ones, for
+// which it looks at attached machines only, in memory; and it forgets what was
+// kept long enough.
 func (e *Engine) tick(now time.Time) {
 	for _, a := range e.allActors() {
 		m := a.attached()
@@ -47,6 +48,7 @@ func (e *Engine) tick(now time.Time) {
 		}
 	}
 	e.saveActivity(activityEvery)
+	e.forgetOld(now)
 }
 
 // due says for how long a machine has been idle (0 when it is not, or not for

@@ -36,6 +36,10 @@ type Options struct {
 	// host cannot do; nil means none.
 	Warnings func() []string
 
+	// HistoryRetention is how long rows and events of destroyed sessions stay
+	// readable; 0 means for ever.
+	HistoryRetention time.Duration
+
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -63,6 +67,8 @@ type Engine struct {
 	adopted atomic.Int64
 	leaving atomic.Bool
 
+	retention retention
+
 	mu     sync.Mutex
 	actors map[id.Session]*actor
 }
@@ -84,6 +90,7 @@ func New(o Options) *Engine {
 	}
 	e.hub = newHub(e.store.Events, func(v event.Event) int64 { return v.Seq })
 	e.teams = newHub(e.store.TeamEvents, func(v event.Event) int64 { return v.Place })
+	e.retention.after = o.HistoryRetention
 	e.pool = newPool(e, o.Pool)
 	return e
 }

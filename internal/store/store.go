@@ -127,6 +127,12 @@ type Tx interface {
 	// at most limit of them, and says how many.
 	DeleteReceipts(before time.Time, limit int) (int, error)
 
+	// ForgetDestroyed deletes, of the sessions that were destroyed before a
+	// moment, the longest gone first, all that is kept: at most limit rows, and
+	// says how many. A session's events go from the oldest, its own row goes last.
+	// Environments stay.
+	ForgetDestroyed(before time.Time, limit int) (int, error)
+
 	// EnsureTeam finds the team of this name or inserts it with id fresh.
 	EnsureTeam(name string, fresh id.Team, at time.Time) (team.Team, error)
 
