@@ -15,13 +15,14 @@ import (
 // EventsOptions choose what a stream gives. The zero value is the recent
 // history and then what happens, for as long as the session exists.
 type EventsOptions struct {
-	After      string // event id: everything strictly after it
-	ReplayOnly bool   // the stored history from the beginning (or After), then the end
-	Before     string // event id, with ReplayOnly: one page of what came before it
-	Limit      int    // of such a page; 0: 200, at most 1000
-	Run        string // only this run's events; the stream ends with the run
-	Raw        bool   // with the agent's own frames
-	Device     string // a newer stream of the same device ends this one
+	After      string   // event id: everything strictly after it
+	ReplayOnly bool     // the stored history from the beginning (or After), then the end
+	Before     string   // event id, with ReplayOnly: one page of what came before it
+	Limit      int      // of such a page; 0: 200, at most 1000
+	Run        string   // only this run's events; the stream ends with the run
+	Types      []string // only events of these types; empty: all
+	Raw        bool     // with the agent's own frames
+	Device     string   // a newer stream of the same device ends this one
 
 	// GiveUp bounds how long a cut stream is without a server before Next fails;
 	// 0 means a minute.
@@ -71,14 +72,25 @@ type connection struct {
 // happens after that is not missed. The caller closes the stream; the end of
 // ctx ends it too.
 func (c *Client) Events(ctx context.Context, ref string, options EventsOptions) (*EventStream, error) {
+	if options.Run != "" {
+		return c.stream(ctx, []string{"sessions", ref, "runs", options.Run, "events"}, options)
+	}
+	return c.stream(ctx, []string{"sessions", ref, "events"}, options)
+}
+
+// TeamEvents is Events for all sessions of the team, those that come later
+// included, in the order in which their events became durable. Any event of the
+// team will do for After and Before; Run means nothing here.
+func (c *Client) TeamEvents(ctx context.Context, options EventsOptions) (*EventStream, error) {
+	return c.stream(ctx, []string{"events"}, options)
+}
+
+func (c *Client) stream(ctx context.Context, path []string, options EventsOptions) (*EventStream, error) {
 	if options.GiveUp <= 0 {
 		options.GiveUp = time.Minute
 	}
 	s := &EventStream{client: c, options: options, last: options.After}
-	s.call = call{method: http.MethodGet, path: []string{"sessions", ref, "events"}, query: s.query()}
-	if options.Run != "" {
-		s.call.path = []string{"sessions", ref, "runs", options.Run, "events"}
-	}
+	s.call = call{method: http.MethodGet, path: path, query: s.query()}
 	s.ctx, s.close = context.WithCancel(ctx)
 	if err := s.connect(); err != nil {
 		s.close()
@@ -89,7 +101,8 @@ func (c *Client) Events(ctx context.Context, ref string, options EventsOptions) 
 
 // query is what the options say, the place to resume from apart.
 func (s *EventStream) query() url.Values {
-	query := values("before", s.options.Before, "limit", positive(s.options.Limit), "device_id", s.options.Device)
+	query := values("before", s.options.Before, "limit", positive(s.options.Limit), "device_id", s.options.Device,
+		"types", strings.Join(s.options.Types, ","))
 	if s.options.ReplayOnly {
 		query.Set("replay_only", "true")
 	}

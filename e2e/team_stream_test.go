@@ -141,6 +141,16 @@ func TestReadersOfAllSessionsMissNothing(t *testing.T) {
 			t.Fatalf("event %s of %s has seq %d, want %d", e.EventID, e.SessionID, e.Seq, seqs[e.SessionID])
 		}
 	}
+	completed := 0
+	for _, e := range want {
+		if e.Kind == godo.HostedAgentEventKindRunCompleted {
+			completed++
+		}
+	}
+	out, errs, code := s.cli("events", "--types", "run.completed", "-o", "json")
+	if n := strings.Count(out, "\n"); code != 0 || n != completed || completed < len(ids) {
+		t.Errorf("events --types exits with %d and prints %d events, want %d\n%s", code, n, completed, errs)
+	}
 	for _, id := range ids {
 		if history := s.history(id); uint64(len(history)) != seqs[id] {
 			t.Errorf("%s has %d events, of which %d are among all", id, len(history), seqs[id])

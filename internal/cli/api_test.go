@@ -66,7 +66,7 @@ func newPlayedAPI() *playedAPI {
 		"POST " + base + "/{s}/input": p.input, "POST " + base + "/{s}/cancel": p.cancel,
 		"GET " + base + "/{s}/approvals": p.approvals, "POST " + base + "/{s}/hitl/{h}": p.answer,
 		"GET " + base + "/{s}/runs": p.listRuns, "GET " + base + "/{s}/runs/{r}": p.getRun,
-		"GET " + base + "/{s}/events": p.stream, "POST " + base + "/{s}/sandbox/exec": p.exec,
+		"GET " + base + "/{s}/events": p.stream, "GET " + strings.TrimSuffix(base, "/sessions") + "/events": p.teamStream, "POST " + base + "/{s}/sandbox/exec": p.exec,
 		"GET " + base + "/sandbox/sizes": sizes,
 		"GET " + base + "/{s}/files":     p.files, "GET " + base + "/{s}/files/content": p.content,
 	} {

@@ -27,20 +27,26 @@ type eventsFlags struct {
 func newEvents(a *app) *cobra.Command {
 	var f eventsFlags
 	cmd := &cobra.Command{
-		Use:     "events SESSION",
+		Use:     "events [SESSION]",
 		Aliases: []string{"logs"},
 		GroupID: groupSessions,
 		Short:   "Print a session's history, or follow it",
 		Long: `Print a session's history: all of it, then end. With --follow: the recent
 history, then what happens; with --follow --replay all of it first. When the
 connection breaks or the server restarts, it goes on where it was: nothing is
-lost and nothing comes twice.`,
+lost and nothing comes twice.
+
+Without SESSION: the history of all sessions in one, new ones included.`,
 		Example: `  paddock events hello
   paddock events hello --follow
+  paddock events --follow --types run.completed,run.failed
   paddock events hello --since 10m --limit 50
   paddock events hello --run run_01jdc8v6m3e5psh0wq0t7k0z1n -o json`,
-		Args: exactly("SESSION"),
+		Args: between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && f.options.Run != "" {
+				return usagef(cmd, "--run needs the run's SESSION")
+			}
 			since, err := f.check(cmd, a.now())
 			if err != nil {
 				return err
@@ -55,6 +61,10 @@ lost and nothing comes twice.`,
 			} else {
 				f.options.Limit = f.newest
 			}
+			if len(args) == 0 {
+				p.names = sessionNames{}
+				return f.print(cmd, c, "", p)
+			}
 			return f.print(cmd, c, args[0], p)
 		},
 	}
@@ -66,6 +76,7 @@ lost and nothing comes twice.`,
 	flags.StringVar(&f.options.After, "after", "", "start after the event with this `id`")
 	flags.StringVar(&f.options.Before, "before", "", "one page that ends before the event with this `id`")
 	flags.StringVar(&f.options.Run, "run", "", "only events of this `run`; ends with it")
+	flags.StringSliceVar(&f.options.Types, "types", nil, "only events of these `types`, with commas between them")
 	flags.BoolVar(&f.options.Raw, "raw", false, "with the agent's own frames (in JSON)")
 	cmd.MarkFlagsMutuallyExclusive("before", "follow")
 	cmd.MarkFlagsMutuallyExclusive("before", "after")
@@ -95,7 +106,8 @@ func (f *eventsFlags) check(cmd *cobra.Command, now time.Time) (since time.Time,
 	return since, nil
 }
 
-// print reads the stored history where it is wanted, then what happens.
+// print reads the stored history where it is wanted, then what happens; ref ""
+// means that of all sessions.
 func (f *eventsFlags) print(cmd *cobra.Command, c *client.Client, ref string, p *eventPrinter) error {
 	options := f.options
 	options.OnState = p.state
@@ -115,7 +127,7 @@ func (f *eventsFlags) print(cmd *cobra.Command, c *client.Client, ref string, p 
 	if !f.follow || !stored {
 		return nil
 	}
-	_, err = p.all(cmd, c, ref, client.EventsOptions{After: p.last, Raw: options.Raw, OnState: p.state, GiveUp: patient})
+	_, err = p.all(cmd, c, ref, client.EventsOptions{After: p.last, Types: options.Types, Raw: options.Raw, OnState: p.state, GiveUp: patient})
 	return err
 }
 
@@ -125,24 +137,31 @@ type eventPrinter struct {
 	since time.Time
 	keep  int // while above 0, only the newest so many are kept, until the end
 	kept  []client.Event
-	last  string // id
-	lost  bool   // the connection is
+	last  string       // id
+	lost  bool         // the connection is
+	names sessionNames // nil: the events are of one session
 }
 
 // all prints a stream to its end.
 func (p *eventPrinter) all(cmd *cobra.Command, c *client.Client, ref string, options client.EventsOptions) (more bool, err error) {
-	stream, err := c.Events(cmd.Context(), ref, options)
+	stream, err := open(cmd.Context(), c, ref, options)
 	if err != nil {
 		return false, err
 	}
 	defer stream.Close()
+	show := func(e client.Event) error {
+		if p.names == nil || p.a.json() {
+			return p.a.printEvent(e)
+		}
+		return p.a.printEventOf(p.names.of(cmd.Context(), c, e.SessionID), e)
+	}
 	for {
 		e, err := stream.Next()
 		if errors.Is(err, io.EOF) {
-			return stream.HasMore(), p.flush()
+			return stream.HasMore(), p.flush(show)
 		}
 		if err == nil {
-			err = p.add(e)
+			err = p.add(e, show)
 		}
 		if err != nil {
 			return false, err
@@ -150,7 +169,7 @@ func (p *eventPrinter) all(cmd *cobra.Command, c *client.Client, ref string, opt
 	}
 }
 
-func (p *eventPrinter) add(e client.Event) error {
+func (p *eventPrinter) add(e client.Event, show func(client.Event) error) error {
 	p.last = e.EventID
 	switch {
 	case e.Timestamp.Before(p.since):
@@ -162,13 +181,13 @@ func (p *eventPrinter) add(e client.Event) error {
 		}
 		return nil
 	}
-	return p.a.printEvent(e)
+	return show(e)
 }
 
 // flush prints what was kept; from then on nothing is.
-func (p *eventPrinter) flush() error {
+func (p *eventPrinter) flush(show func(client.Event) error) error {
 	for _, e := range p.kept {
-		if err := p.a.printEvent(e); err != nil {
+		if err := show(e); err != nil {
 			return err
 		}
 	}

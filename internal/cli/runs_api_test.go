@@ -141,6 +141,28 @@ func (p *playedAPI) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// teamStream gives a fixed history of two sessions, of the types that are asked
+// for.
+func (p *playedAPI) teamStream(w http.ResponseWriter, r *http.Request) {
+	fmt.Fprint(w, ": connected\n\n")
+	for i, e := range []client.Event{
+		{SessionID: p.sessions["hello"].SessionID, Type: "run.started", Data: json.RawMessage(`{"text":"say hi"}`)},
+		{SessionID: p.sessions["nap"].SessionID, Type: "session.updated", Data: json.RawMessage(`{"status":"SESSION_STATUS_READY"}`)},
+		{SessionID: "sess_gone", Type: "run.log", Data: json.RawMessage(`{"level":"info","message":"bye"}`)},
+		{SessionID: p.sessions["hello"].SessionID, Type: "run.completed", Data: json.RawMessage(`{}`)},
+	} {
+		e.EventID, e.Seq, e.Timestamp = fmt.Sprintf("evt_%026d", i+1), int64(i+1), time.Date(2026, 11, 30, 12, 0, i+1, 0, time.UTC)
+		b, err := json.Marshal(e)
+		if err != nil {
+			panic(err)
+		}
+		if types := r.FormValue("types"); types == "" || strings.Contains(","+types+",", ","+e.Type+",") {
+			fmt.Fprintf(w, "id: %s\nevent: %s\ndata: %s\n\n", e.EventID, e.Type, b)
+		}
+	}
+	fmt.Fprint(w, ": end\n\n")
+}
+
 // ordered yields pairs.
 func ordered(pairs ...string) func(func(string, string) bool) {
 	return func(yield func(string, string) bool) {
