@@ -67,6 +67,9 @@ func TestCallsOnTheWire(t *testing.T) {
 		{"answer", func(c *client.Client) error {
 			return c.Answer(ctx, "x", "hitl_1", client.AnswerRequest{Outcome: client.OutcomeApprove})
 		}, asked{Line: "POST" + prefix + "/x/hitl/hitl_1", Media: json, Body: `{"outcome":"HITL_OUTCOME_APPROVE"}`}},
+		{"team approvals", func(c *client.Client) error { _, err := c.TeamApprovals(ctx, true, 5, "p"); return err }, asked{Line: "GET /v2/harness-runtime/approvals?page_size=5&page_token=p&state=all"}},
+		{"grants", func(c *client.Client) error { _, err := c.Grants(ctx, "x"); return err }, asked{Line: "GET" + prefix + "/x/grants"}},
+		{"revoke a grant", func(c *client.Client) error { return c.RevokeGrant(ctx, "x", "g") }, asked{Line: "DELETE" + prefix + "/x/grants/g"}},
 		{"approvals", func(c *client.Client) error { _, err := c.Approvals(ctx, "x", false); return err }, asked{Line: "GET" + prefix + "/x/approvals?state=pending"}},
 		{"runs", func(c *client.Client) error { _, err := c.Runs(ctx, "x", 0, "t"); return err }, asked{Line: "GET" + prefix + "/x/runs?page_token=t"}},
 		{"run", func(c *client.Client) error { _, err := c.Run(ctx, "x", "r"); return err }, asked{Line: "GET" + prefix + "/x/runs/r"}},

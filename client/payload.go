@@ -21,6 +21,7 @@ type Payload struct {
 	Outcome     string          `json:"outcome"`
 	Actor       string          `json:"actor"`
 	Reason      string          `json:"reason"`
+	GrantID     string          `json:"grant_id"`
 	TokensIn    int64           `json:"total_tokens_in"`
 	TokensOut   int64           `json:"total_tokens_out"`
 	CostMicros  int64           `json:"run_cost_micros"`      // millionths of a US dollar

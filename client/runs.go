@@ -57,6 +57,31 @@ func (c *Client) Approvals(ctx context.Context, ref string, all bool) ([]Approva
 	return answer.Approvals, err
 }
 
+// TeamApprovals lists what waits for a person in all sessions, oldest first, one
+// page at a time; with all, also what is settled.
+func (c *Client) TeamApprovals(ctx context.Context, all bool, pageSize int, pageToken string) (TeamApprovalList, error) {
+	state := "pending"
+	if all {
+		state = "all"
+	}
+	return do[TeamApprovalList](ctx, c, call{
+		method: http.MethodGet, path: []string{"approvals"},
+		query: values("state", state, "page_size", positive(pageSize), "page_token", pageToken),
+	})
+}
+
+// Grants lists what holds for the rest of a session, oldest first.
+func (c *Client) Grants(ctx context.Context, ref string) ([]Grant, error) {
+	answer, err := do[gen.GrantList](ctx, c, call{method: http.MethodGet, path: []string{"sessions", ref, "grants"}})
+	return answer.Grants, err
+}
+
+// RevokeGrant has the same asked again; again is no error.
+func (c *Client) RevokeGrant(ctx context.Context, ref, grant string) error {
+	_, err := do[struct{}](ctx, c, call{method: http.MethodDelete, path: []string{"sessions", ref, "grants", grant}})
+	return err
+}
+
 // Runs lists a session's runs, newest first, one page at a time.
 func (c *Client) Runs(ctx context.Context, ref string, pageSize int, pageToken string) (RunList, error) {
 	return do[RunList](ctx, c, call{

@@ -22,6 +22,10 @@ type (
 	Approval = gen.Approval
 	// ApprovalDetails says what exactly is asked.
 	ApprovalDetails = gen.ApprovalDetails
+	// TeamApprovalList is one page of the approvals of all sessions, oldest first.
+	TeamApprovalList = gen.TeamApprovalList
+	// Grant is what a person approved for the rest of a session.
+	Grant = gen.Grant
 	// AnswerRequest answers an approval; its Outcome is one of the Outcome constants.
 	AnswerRequest = gen.AnswerRequest
 	// CancelAnswer says what a cancel met.

@@ -22,6 +22,14 @@ type AnswerRequest struct {
 	// Content The filled-in form of a question; never stored.
 	Content map[string]interface{} `json:"content,omitempty,omitzero"`
 
+	// ForSession Approve the same, and nothing but the same, for the rest of the session without asking. It becomes a grant, which is listed
+	// and can be revoked; the agent itself is told of this once only.
+	ForSession bool `json:"for_session,omitempty,omitzero"`
+
+	// Input The tool's whole input as it is to be instead; where details.editable says that the agent takes it. It is approved, and kept
+	// in the history.
+	Input json.RawMessage `json:"input,omitempty,omitzero"`
+
 	// Outcome What was decided.
 	Outcome string `json:"outcome"`
 
@@ -43,11 +51,17 @@ type Approval struct {
 	// Actor Who answered.
 	Actor string `json:"actor,omitempty,omitzero"`
 
-	// Deadline When it expires.
+	// Deadline When it is decided without a person, as approvals.on_timeout of the spec says.
 	Deadline time.Time `json:"deadline,omitempty,omitzero"`
 
 	// Details What exactly is asked.
 	Details ApprovalDetails `json:"details"`
+
+	// GrantID The grant that decided, or that was given.
+	GrantID string `json:"grant_id,omitempty,omitzero"`
+
+	// Input The tool's input as the person edited it.
+	Input json.RawMessage `json:"input,omitempty,omitzero"`
 
 	// Payload The agent's own request.
 	Payload json.RawMessage `json:"payload,omitempty,omitzero"`
@@ -70,6 +84,9 @@ type Approval struct {
 	// SessionID The session.
 	SessionID string `json:"session_id"`
 
+	// SessionName The session's name; only in the list of all sessions.
+	SessionName string `json:"session_name,omitempty,omitzero"`
+
 	// State Where it stands; a deferred one can still be answered.
 	State string `json:"state"`
 }
@@ -78,6 +95,15 @@ type Approval struct {
 type ApprovalDetails struct {
 	// Command The command to run.
 	Command string `json:"command,omitempty,omitzero"`
+
+	// Editable The agent takes another input together with the permission.
+	Editable bool `json:"editable,omitempty,omitzero"`
+
+	// Input The tool's whole input, where it is not too long.
+	Input json.RawMessage `json:"input,omitempty,omitzero"`
+
+	// Kind The kind of tool, as run.tool_call_started has it.
+	Kind string `json:"kind,omitempty,omitzero"`
 
 	// Path The file to touch.
 	Path string `json:"path,omitempty,omitzero"`
@@ -303,6 +329,48 @@ type FileList struct {
 
 	// Path As asked for.
 	Path string `json:"path"`
+}
+
+// Grant What a person approved for the rest of a session; whatever differs in anything but words is asked.
+type Grant struct {
+	// Action HITL_ACTION_*, as the approval's.
+	Action string `json:"action"`
+
+	// Actor Who gave it.
+	Actor string `json:"actor,omitempty,omitzero"`
+
+	// GrantID Its id.
+	GrantID string `json:"grant_id"`
+
+	// GrantedAt When it was given.
+	GrantedAt time.Time `json:"granted_at"`
+
+	// Input The tool's input, where it is not about one file.
+	Input json.RawMessage `json:"input,omitempty,omitzero"`
+
+	// Kind The kind of tool, as run.tool_call_started has it.
+	Kind string `json:"kind,omitempty,omitzero"`
+
+	// Path The one file that may be touched, whatever the rest of the input says.
+	Path string `json:"path,omitempty,omitzero"`
+
+	// Reason What they said.
+	Reason string `json:"reason,omitempty,omitzero"`
+
+	// RequestID The approval that it was given with.
+	RequestID string `json:"request_id"`
+
+	// SessionID The session.
+	SessionID string `json:"session_id"`
+
+	// Tool The tool's name.
+	Tool string `json:"tool"`
+}
+
+// GrantList The grants of a session.
+type GrantList struct {
+	// Grants Oldest first.
+	Grants []Grant `json:"grants"`
 }
 
 // Health What the server says of itself.
@@ -558,6 +626,15 @@ type Size struct {
 type SizeList struct {
 	// Sizes Smallest first.
 	Sizes []Size `json:"sizes"`
+}
+
+// TeamApprovalList A page of the approvals of all sessions.
+type TeamApprovalList struct {
+	// Approvals Oldest first.
+	Approvals []Approval `json:"approvals"`
+
+	// NextPageToken Empty at the end.
+	NextPageToken string `json:"next_page_token"`
 }
 
 // UpdateSession Changes settings of a session. Exactly one key.

@@ -3,6 +3,7 @@
 package approval
 
 import (
+	"encoding/json"
 	"time"
 
 	"paddock/internal/event"
@@ -27,6 +28,7 @@ func (s State) Open() bool { return s == Pending || s == Deferred }
 // Approval is one question to a person.
 type Approval struct {
 	ID       id.Approval
+	Team     id.Team
 	Session  id.Session
 	Run      id.Run
 	Key      string // the guest's name for it
@@ -36,7 +38,12 @@ type Approval struct {
 	Reason   string
 	At       time.Time // when it was asked
 	EndedAt  time.Time // when it was answered or expired
-	Deadline time.Time
+	Deadline time.Time // when it is decided without a person
+
+	// Input is the tool's input as the person edited it; nil: as it was asked.
+	Input json.RawMessage
+	// Grant is what decided in a person's place; zero: none did.
+	Grant id.Grant
 }
 
 // Outcome is an answer in the words of the wire.

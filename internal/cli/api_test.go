@@ -28,6 +28,7 @@ type playedAPI struct {
 	runs     map[string]map[string]client.Run // by session id and run id
 	events   map[string][]client.Event        // history, by session id
 	removed  map[string]bool
+	grants   []client.Grant
 }
 
 const base = "/v2/harness-runtime/sessions"
@@ -55,6 +56,10 @@ func newPlayedAPI() *playedAPI {
 		{RequestID: hid(1), SessionID: sid(3), RunID: rid(9), Details: client.ApprovalDetails{Command: "ls"}},
 		{RequestID: hid(2), SessionID: sid(3), RunID: rid(9), Details: client.ApprovalDetails{Question: "Which colour?"}},
 	}
+	for i := range p.pending[sid(3)] {
+		one := &p.pending[sid(3)][i]
+		one.State, one.SessionName, one.RequestedAt, one.Deadline = "pending", "busy", fiveMinutesAgo(), fiveMinutesAgo().Add(time.Hour)
+	}
 	p.runs[sid(1)] = map[string]client.Run{rid(1): {
 		RunID: rid(1), SessionID: sid(1), State: client.RunCompleted, Text: "say  hi", CreatedAt: fiveMinutesAgo(),
 		StartedAt: fiveMinutesAgo(), EndedAt: fiveMinutesAgo().Add(1500 * time.Millisecond), TotalTokensIn: 3, TotalTokensOut: 4, StopReason: "end_turn",
@@ -65,6 +70,8 @@ func newPlayedAPI() *playedAPI {
 		"POST " + base + "/{s}/pause": p.pause, "POST " + base + "/{s}/resume": p.resume,
 		"POST " + base + "/{s}/input": p.input, "POST " + base + "/{s}/cancel": p.cancel,
 		"GET " + base + "/{s}/approvals": p.approvals, "POST " + base + "/{s}/hitl/{h}": p.answer,
+		"GET " + strings.TrimSuffix(base, "/sessions") + "/approvals": p.teamApprovals,
+		"GET " + base + "/{s}/grants":                                 p.listGrants, "DELETE " + base + "/{s}/grants/{g}": p.revokeGrant,
 		"GET " + base + "/{s}/runs": p.listRuns, "GET " + base + "/{s}/runs/{r}": p.getRun,
 		"GET " + base + "/{s}/events": p.stream, "GET " + strings.TrimSuffix(base, "/sessions") + "/events": p.teamStream, "POST " + base + "/{s}/sandbox/exec": p.exec,
 		"GET " + base + "/sandbox/sizes": sizes,

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -9,7 +10,7 @@ import (
 	"paddock/client"
 )
 
-// answerResult is the JSON form of `approve`.
+// answerResult is the JSON form of an answer that was given.
 type answerResult struct {
 	SessionID string `json:"session_id"`
 	RunID     string `json:"run_id"`
@@ -17,10 +18,18 @@ type answerResult struct {
 	Outcome   string `json:"outcome"`
 }
 
+// reply is what a command answers an approval with.
+type reply struct {
+	outcome    string
+	reason     string
+	answers    []string
+	input      string
+	forSession bool
+}
+
 func newApprove(a *app) *cobra.Command {
 	var reject, later bool
-	var reason string
-	var answers []string
+	k := reply{outcome: client.OutcomeApprove}
 	cmd := &cobra.Command{
 		Use:     "approve SESSION [APPROVAL]",
 		GroupID: groupRuns,
@@ -29,49 +38,86 @@ func newApprove(a *app) *cobra.Command {
 request that waits is meant; when several do, they are listed.`,
 		Example: `  paddock approve hello
   paddock approve hello --reject --reason "not on a Friday"
+  paddock approve hello --for-session
   paddock approve hello --answer blue`,
 		Args: between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.dial(cmd)
-			if err != nil {
-				return err
-			}
-			pending, err := c.Approvals(cmd.Context(), args[0], len(args) == 2)
-			if err != nil {
-				return err
-			}
-			one, err := a.choose(pending, args)
-			if err != nil {
-				return err
-			}
-			answer := client.AnswerRequest{Outcome: client.OutcomeApprove, Reason: reason}
 			switch {
 			case reject:
-				answer.Outcome = client.OutcomeReject
+				k.outcome = client.OutcomeReject
 			case later:
-				answer.Outcome = client.OutcomeDefer
-			case one.Details.Question != "" && len(answers) == 0:
-				return usagef(cmd, "%s asks: %s\nGive --answer, or --reject", args[0], question(one.Details))
+				k.outcome = client.OutcomeDefer
 			}
-			if len(answers) > 0 {
-				if answer.Content, err = readForm(one.Details).content(answers); err != nil {
-					return err
-				}
-			}
-			if err := c.Answer(cmd.Context(), one.SessionID, one.RequestID, answer); err != nil {
-				return err
-			}
-			return a.result(answerResult{one.SessionID, one.RunID, one.RequestID, answer.Outcome}, func(w io.Writer) {
-				fmt.Fprintf(w, "%s: %s\n", answered(client.Payload{Outcome: answer.Outcome}), question(one.Details))
-			})
+			return a.reply(cmd, args, k)
 		},
 	}
 	cmd.Flags().BoolVar(&reject, "reject", false, "say no; the agent is told and goes on")
 	cmd.Flags().BoolVar(&later, "defer", false, "leave it for later; it can still be answered")
-	cmd.Flags().StringVar(&reason, "reason", "", "`text` for the agent and the history")
-	cmd.Flags().StringArrayVar(&answers, "answer", nil, "answer to a question: `VALUE`, or NAME=VALUE for each field of a form")
-	cmd.MarkFlagsMutuallyExclusive("reject", "defer", "answer")
+	k.reasonFlag(cmd)
+	k.approveFlags(cmd)
+	for _, yes := range []string{"answer", "input", "for-session"} {
+		cmd.MarkFlagsMutuallyExclusive("reject", "defer", yes)
+	}
 	return cmd
+}
+
+func (k *reply) reasonFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&k.reason, "reason", "", "`text` for the agent and the history")
+}
+
+// approveFlags are those of a yes.
+func (k *reply) approveFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVar(&k.answers, "answer", nil, "answer to a question: `VALUE`, or NAME=VALUE for each field of a form")
+	f.StringVar(&k.input, "input", "", "give the tool this input instead, as `JSON`; where the agent takes it")
+	f.BoolVar(&k.forSession, "for-session", false, "approve exactly the same for the rest of the session, too")
+	cmd.MarkFlagsMutuallyExclusive("input", "for-session")
+}
+
+// reply answers one approval.
+func (a *app) reply(cmd *cobra.Command, args []string, k reply) error {
+	c, err := a.dial(cmd)
+	if err != nil {
+		return err
+	}
+	pending, err := c.Approvals(cmd.Context(), args[0], len(args) == 2)
+	if err != nil {
+		return err
+	}
+	one, err := a.choose(pending, args)
+	if err != nil {
+		return err
+	}
+	answer, err := k.to(cmd, args[0], one)
+	if err != nil {
+		return err
+	}
+	if err := c.Answer(cmd.Context(), one.SessionID, one.RequestID, answer); err != nil {
+		return err
+	}
+	return a.result(answerResult{one.SessionID, one.RunID, one.RequestID, answer.Outcome}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: %s\n", answered(client.Payload{Outcome: answer.Outcome}), question(one.Details))
+		if k.forSession {
+			fmt.Fprintf(w, "It holds for the rest of the session; 'paddock grant list %s' shows it.\n", args[0])
+		}
+	})
+}
+
+// to makes the answer to one approval.
+func (k reply) to(cmd *cobra.Command, session string, one client.Approval) (answer client.AnswerRequest, err error) {
+	answer = client.AnswerRequest{Outcome: k.outcome, Reason: k.reason, ForSession: k.forSession}
+	if k.outcome == client.OutcomeApprove && one.Details.Question != "" && len(k.answers) == 0 {
+		return answer, usagef(cmd, "%s asks: %s\nGive --answer, or reject it", session, question(one.Details))
+	}
+	if k.input != "" {
+		if answer.Input = json.RawMessage(k.input); !json.Valid(answer.Input) {
+			return answer, usagef(cmd, "--input is not JSON; give the tool's whole input, such as %s", first(string(one.Details.Input), `{"command":"ls"}`))
+		}
+	}
+	if len(k.answers) > 0 {
+		answer.Content, err = readForm(one.Details).content(k.answers)
+	}
+	return answer, err
 }
 
 // choose finds the approval that is meant.

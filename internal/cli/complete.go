@@ -26,7 +26,7 @@ const nothing = cobra.ShellCompDirectiveNoFileComp
 // calls them, and flags by their names.
 func (a *app) complete(cmd *cobra.Command) {
 	arguments := map[string]completion{
-		"SESSION": a.sessionNames, "RUN": a.runIDs, "APPROVAL": a.approvalIDs, "PATH": a.workspacePaths,
+		"SESSION": a.sessionNames, "RUN": a.runIDs, "APPROVAL": a.approvalIDs, "GRANT": a.grantIDs, "PATH": a.workspacePaths,
 	}
 	var conditionWords []string
 	for _, c := range conditions() {
@@ -132,6 +132,17 @@ func (a *app) approvalIDs(cmd *cobra.Command, args []string, typed string) (foun
 		pending, err := c.Approvals(ctx, args[0], false)
 		for _, one := range pending {
 			found = append(found, cobra.CompletionWithDesc(one.RequestID, plain.Line(question(one.Details))))
+		}
+		return err
+	})
+	return found, nothing
+}
+
+func (a *app) grantIDs(cmd *cobra.Command, args []string, typed string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
+	a.ask(cmd, func(ctx context.Context, c *client.Client) error {
+		grants, err := c.Grants(ctx, args[0])
+		for _, g := range grants {
+			found = append(found, cobra.CompletionWithDesc(g.GrantID, plain.Line(g.Tool)))
 		}
 		return err
 	})

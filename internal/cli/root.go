@@ -64,7 +64,7 @@ PADDOCK_URL, else what 'paddock serve' wrote on this machine; likewise the token
 		newServe(a), newDemo(a), newDoctor(a), newVersion(a), newLogin(a), newLogout(a), newExitCodes(), newMan(a, root),
 		newCreate(a), newLaunch(a), newList(a), newShow(a), newPause(a), newResume(a), newRemove(a), newEvents(a),
 		newWait(a),
-		newPrompt(a), newRun(a), newCancel(a), newApprove(a),
+		newPrompt(a), newRun(a), newCancel(a), newApprove(a), newApproval(a), newGrant(a),
 		newExec(a), newFiles(a))
 	helpCommand(root)
 	completionCommand(root)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -182,6 +183,31 @@ func (p *playedAPI) approvals(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func (p *playedAPI) teamApprovals(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	if r.URL.Query().Get("page_token") != "" {
+		n = 1
+	}
+	give(w, client.TeamApprovalList{Approvals: p.pending[sid(3)][n : n+1], NextPageToken: []string{"more", ""}[n]})
+}
+
+func (p *playedAPI) listGrants(w http.ResponseWriter, r *http.Request) {
+	if _, ok := p.session(w, r); ok {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		give(w, map[string]any{"grants": p.grants})
+	}
+}
+
+func (p *playedAPI) revokeGrant(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.grants = slices.DeleteFunc(p.grants, func(g client.Grant) bool { return g.GrantID == r.PathValue("g") })
+	w.WriteHeader(204)
+}
+
 func (p *playedAPI) answer(w http.ResponseWriter, r *http.Request) {
 	var q client.AnswerRequest
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
@@ -190,6 +216,9 @@ func (p *playedAPI) answer(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answers[r.PathValue("h")] = q
+	if q.ForSession {
+		p.grants = []client.Grant{{GrantID: "grant_1", Tool: "shell", Actor: "Ann", GrantedAt: fiveMinutesAgo(), Input: json.RawMessage(`{"command":"ls"}`)}}
+	}
 	w.Header().Set("X-Played", q.Outcome+" "+q.Reason+" "+fmt.Sprint(q.Content))
 	w.WriteHeader(204)
 	if goOn := p.answered[r.PathValue("h")]; goOn != nil && q.Outcome != client.OutcomeDefer {

@@ -3,6 +3,8 @@
 // without a key or a network. It speaks the Agent Client Protocol, version 1.
 //
 //	run CMD          asks, runs CMD with /bin/sh, streams its output
+//	together CMD ; CMD
+//	                 asks for all of them at once, then runs those that may run
 //	write PATH TEXT  asks, writes TEXT and a newline to PATH
 //	read PATH        says what is in PATH
 //	think TEXT       thinks TEXT

@@ -56,6 +56,16 @@ func (c *call) start() {
 // permitted shows the call and asks for permission. A no is said to the person
 // and ends the call, not the turn; a cancel is an error.
 func (c *call) permitted() (bool, error) {
+	allowed, err := c.request()
+	if err != nil || allowed {
+		return allowed, err
+	}
+	return false, c.say("permission denied: I did not " + c.verb())
+}
+
+// request shows the call, asks for permission, and takes over the input that the
+// person wants instead.
+func (c *call) request() (bool, error) {
 	o := c.describe()
 	o["sessionUpdate"] = "tool_call"
 	c.send(o)
@@ -64,25 +74,36 @@ func (c *call) permitted() (bool, error) {
 			Outcome  string `json:"outcome"`
 			OptionID string `json:"optionId"`
 		} `json:"outcome"`
+		Meta struct {
+			Paddock struct{ UpdatedInput object }
+		} `json:"_meta"`
 	}
 	err := c.agent.call(c.ctx, "session/request_permission", object{
 		"sessionId": c.session.id, "toolCall": c.describe(), "options": []object{
 			{"optionId": "allow", "name": "Allow once", "kind": "allow_once"},
 			{"optionId": "reject", "name": "Reject", "kind": "reject_once"},
 		},
+		"_meta": object{"paddock": object{"editable": true}},
 	}, &reply)
 	if err == nil && reply.Outcome.Outcome == "selected" && reply.Outcome.OptionID == "allow" {
-		c.status("in_progress", nil)
+		var more object
+		if edited := reply.Meta.Paddock.UpdatedInput; edited != nil {
+			c.input, more = edited, object{"rawInput": edited}
+		}
+		c.status("in_progress", more)
 		return true, nil
 	}
 	c.end("failed", "permission denied", nil)
 	if err == nil && reply.Outcome.Outcome == "cancelled" {
 		err = context.Canceled
 	}
-	if err != nil {
-		return false, err
-	}
-	return false, c.say("permission denied: I did not " + c.verb())
+	return false, err
+}
+
+// text is a text of the call's input, which a person may have edited.
+func (c *call) text(key string) string {
+	s, _ := c.input[key].(string)
+	return s
 }
 
 func (c *call) verb() string {

@@ -29,7 +29,7 @@ type voice struct {
 
 // commands are the words that a prompt may begin with; the argument is the rest.
 var commands = map[string]func(*voice, string) error{
-	"run": (*voice).run, "write": (*voice).write, "read": (*voice).read, "think": (*voice).think,
+	"run": (*voice).run, "together": (*voice).together, "write": (*voice).write, "read": (*voice).read, "think": (*voice).think,
 	"slow": (*voice).slow, "stubborn": (*voice).refuseToStop, "ask": (*voice).ask, "crash": (*voice).crash,
 	"fail": failAs("demo"), "model-error": failAs("authentication"), "model-timeout": failAs("timeout"),
 }
@@ -66,35 +66,6 @@ func (v *voice) chat(input string) error {
 		"Try: run ls -la, write notes.txt hello, read notes.txt, ask Which colour?, slow 5", len(v.session.past), clip(input, 200)))
 }
 
-func (v *voice) run(command string) error {
-	if command == "" {
-		return v.say("run needs a command, as in: run ls -la")
-	}
-	in := object{"command": command, "cwd": v.session.cwd}
-	c := v.call("execute", "shell", command, in, nil)
-	if allowed, err := c.permitted(); err != nil || !allowed {
-		return err
-	}
-	r, err := v.agent.runShell(v.ctx, v.session.cwd, command, c.output)
-	if err != nil {
-		c.end("failed", err.Error(), nil)
-		return v.say("the command could not be started: " + err.Error())
-	}
-	status := "completed"
-	if r.code != 0 {
-		status = "failed"
-	}
-	c.end(status, r.output, object{"exitCode": r.code, "output": r.output})
-	if err := v.ctx.Err(); err != nil {
-		return err
-	}
-	more := ""
-	if r.detached {
-		more = " (something it started goes on in the background)"
-	}
-	return v.say(fmt.Sprintf("exit code %d%s\n%s", r.code, more, r.output))
-}
-
 func (v *voice) write(argument string) error {
 	name, body, ok := strings.Cut(argument, " ")
 	if !ok || name == "" {
@@ -110,6 +81,7 @@ func (v *voice) write(argument string) error {
 	if allowed, err := c.permitted(); err != nil || !allowed {
 		return err
 	}
+	path, body = v.path(c.text("path")), c.text("content")
 	if err := os.WriteFile(path, []byte(body+"\n"), 0o644); err != nil {
 		c.end("failed", err.Error(), nil)
 		return v.say("could not write: " + err.Error())

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"time"
 
 	"paddock/internal/approval"
@@ -63,6 +64,12 @@ type Answer struct {
 	Reason  string
 	Actor   string         // who answered; the token's name
 	Content map[string]any // for a form; never stored
+	// Input is the tool's whole input as the person edited it; empty: as it was
+	// asked.
+	Input json.RawMessage
+	// ForSession lets the same pass without a question for the rest of the
+	// session.
+	ForSession bool
 }
 
 // CancelResult says what a cancel met.
@@ -104,6 +111,7 @@ type ExecResult struct {
 // actor names who did something, in events.
 const (
 	actorPolicy = "policy"
+	actorGrant  = "grant"
 	actorSystem = "paddock"
 )
 

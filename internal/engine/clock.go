@@ -25,9 +25,9 @@ func (e *Engine) watchClock() {
 	}
 }
 
-// tick pauses idle sessions, ends overdue runs and looks after silent ones, for
-// which it looks at attached machines only, in memory; and it forgets what was
-// kept long enough.
+// tick pauses idle sessions, ends overdue runs, looks after silent ones, decides
+// what nobody answered and forgets what was kept long enough. It looks at
+// attached machines in memory, and asks the store for nothing but what is due.
 func (e *Engine) tick(now time.Time) {
 	for _, a := range e.allActors() {
 		m := a.attached()
@@ -47,6 +47,7 @@ func (e *Engine) tick(now time.Time) {
 			e.pauseIdle(a, m, idle)
 		}
 	}
+	e.timeOutApprovals(now)
 	e.saveActivity(activityEvery)
 	e.forgetOld(now)
 }

@@ -30,11 +30,30 @@ type Spec struct {
 	Template    string            `json:"template"`
 	Permissions Permissions       `json:"permissions"`
 	MaxRunTime  time.Duration     `json:"max_run_time_ns"` // 1 s – 24 h
+	Approvals   Approvals         `json:"approvals"`
 }
 
 // Permissions says what the agent may do.
 type Permissions struct {
 	Default string `json:"default"` // allow, deny, ask
+}
+
+// Approvals says what becomes of a question that nobody answers.
+type Approvals struct {
+	Timeout   time.Duration `json:"timeout_ns"` // 1 s – 30 days
+	OnTimeout string        `json:"on_timeout"` // reject, approve
+}
+
+// Complete fills in what a spec leaves out that was stored before these keys
+// were known.
+func (a Approvals) Complete() Approvals {
+	if a.Timeout == 0 {
+		a.Timeout = DefaultApprovalTimeout
+	}
+	if a.OnTimeout == "" {
+		a.OnTimeout = DefaultOnTimeout
+	}
+	return a
 }
 
 // Size is one class of machine that a spec may name.

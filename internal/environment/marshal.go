@@ -20,9 +20,11 @@ func Marshal(s Spec) ([]byte, error) {
 		Template    string            `yaml:"template"`
 		Permissions map[string]string `yaml:"permissions"`
 		MaxRunTime  string            `yaml:"max_run_time"`
+		Approvals   map[string]string `yaml:"approvals"`
 	}{
 		s.Name, s.Agent, s.Command, s.Size, short(s.IdleTimeout), s.KeepWarm, s.Env, s.Template,
 		map[string]string{"default": s.Permissions.Default}, short(s.MaxRunTime),
+		map[string]string{"timeout": short(s.Approvals.Timeout), "on_timeout": s.Approvals.OnTimeout},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write spec: %w", err)

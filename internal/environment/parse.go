@@ -18,8 +18,13 @@ const (
 	DefaultIdleTimeout = 15 * time.Minute
 	DefaultMaxRunTime  = 2 * time.Hour
 
+	DefaultApprovalTimeout = 24 * time.Hour
+	DefaultOnTimeout       = "reject"
+
 	minIdleTimeout, maxIdleTimeout = time.Minute, 24 * time.Hour
 	minRunTime, maxRunTime         = time.Second, 24 * time.Hour
+
+	minApprovalTimeout, maxApprovalTimeout = time.Second, 30 * 24 * time.Hour
 )
 
 // The words that a spec may use.
@@ -27,6 +32,7 @@ var (
 	agents      = []string{"demo", "none", "custom"}
 	permissions = []string{"allow", "ask", "deny"}
 	templates   = []string{"host"}
+	onTimeouts  = []string{"reject", "approve"}
 	laterAgents = strings.Fields("claude claude-code codex codex-cli codex-agentapi openai-codex opencode cursor cursor-cli gemini hermes copilot")
 )
 
@@ -55,6 +61,7 @@ func defaults() Spec {
 	return Spec{
 		Size: DefaultSize, IdleTimeout: DefaultIdleTimeout, Template: DefaultTemplate,
 		Permissions: Permissions{Default: DefaultPermission}, MaxRunTime: DefaultMaxRunTime,
+		Approvals: Approvals{}.Complete(),
 	}
 }
 
@@ -80,6 +87,14 @@ var specFields = fields{
 	"template":     func(p *parser, v value) { p.spec.Template, _ = p.choice(v, templates) },
 	"permissions":  func(p *parser, v value) { p.fields(v, permissionFields, "default: ask") },
 	"max_run_time": func(p *parser, v value) { p.spec.MaxRunTime = p.duration(v, minRunTime, maxRunTime) },
+	"approvals":    func(p *parser, v value) { p.fields(v, approvalFields, "timeout: 1h") },
+}
+
+var approvalFields = fields{
+	"timeout": func(p *parser, v value) {
+		p.spec.Approvals.Timeout = p.duration(v, minApprovalTimeout, maxApprovalTimeout)
+	},
+	"on_timeout": func(p *parser, v value) { p.spec.Approvals.OnTimeout, _ = p.choice(v, onTimeouts) },
 }
 
 var permissionFields = fields{
@@ -166,7 +181,7 @@ func (p *parser) whole() {
 		p.fault(command.key, command.path, "only agent: custom takes a command; agent is %s", p.spec.Agent)
 	}
 	p.warn("idle_timeout", p.spec.KeepWarm, "has no effect with keep_warm: the session is never paused for being idle")
-	for _, path := range []string{"permissions.default", "max_run_time"} {
+	for _, path := range []string{"permissions.default", "max_run_time", "approvals.timeout", "approvals.on_timeout"} {
 		p.warn(path, p.spec.Agent == "none", "has no effect with agent: none, which runs nothing")
 	}
 }

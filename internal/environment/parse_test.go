@@ -56,6 +56,7 @@ template: host
 permissions:
   default: deny
 max_run_time: 90s
+approvals: {timeout: 36h, on_timeout: approve}
 `, want: Spec{
 			Name: "my-session", Agent: "custom", Command: []string{"my-agent", "--acp", "10", "true"}, Size: "large",
 			IdleTimeout: 90 * time.Minute, Env: map[string]string{
@@ -63,6 +64,7 @@ max_run_time: 90s
 				"DATE": "2026-01-02", "BIG": "1_000", "LINES": "one\ntwo\n",
 			},
 			Template: "host", Permissions: Permissions{Default: "deny"}, MaxRunTime: 90 * time.Second,
+			Approvals: Approvals{Timeout: 36 * time.Hour, OnTimeout: "approve"},
 		}},
 		{name: "JSON", text: "{\n\t\"agent\": \"demo\",\n\t\"env\": {\"A\": \"\\ud83d\\ude00\\/\\\\ud83d\\u00e9\\n\", \"B\": 1.50}\n}",
 			want: spec(func(s *Spec) { s.Env = map[string]string{"A": "😀/\\ud83dé\n", "B": "1.50"} })},

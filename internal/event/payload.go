@@ -48,14 +48,19 @@ const (
 
 // AskDetails says what exactly is asked. Question is set when the agent asks
 // the person for an answer rather than for permission; Schema is then the form
-// (JSON schema) the answer has to fit, if the agent gave one.
+// (JSON schema) the answer has to fit, if the agent gave one. Kind is the tool's
+// (see ToolStarted), Input its whole input where that is not too long; Editable
+// says that the agent takes another input together with the permission.
 type AskDetails struct {
 	Tool     string          `json:"tool,omitempty"`
+	Kind     string          `json:"kind,omitempty"`
 	Command  string          `json:"command,omitempty"`
 	Path     string          `json:"path,omitempty"`
 	Title    string          `json:"title,omitempty"`
 	Question string          `json:"question,omitempty"`
 	Schema   json.RawMessage `json:"schema,omitempty"`
+	Input    json.RawMessage `json:"input,omitempty"`
+	Editable bool            `json:"editable,omitempty"`
 }
 
 // Asked is the payload of HumanInputRequested.
@@ -69,12 +74,15 @@ type Asked struct {
 }
 
 // Answered is the payload of HumanInputReceived. Content of a form is never
-// part of it.
+// part of it. Without a HumanInputRequested before it, nobody was asked: a grant
+// decided, which GrantID names.
 type Answered struct {
-	HITLID  string `json:"hitl_id"`
-	Outcome string `json:"outcome"` // HITL_OUTCOME_APPROVE, _REJECT, _DEFER or _EXPIRED
-	Actor   string `json:"actor"`
-	Reason  string `json:"reason,omitempty"`
+	HITLID  string          `json:"hitl_id"`
+	Outcome string          `json:"outcome"` // HITL_OUTCOME_APPROVE, _REJECT, _DEFER or _EXPIRED
+	Actor   string          `json:"actor"`
+	Reason  string          `json:"reason,omitempty"`
+	Input   json.RawMessage `json:"input,omitempty"`    // the tool's input as the person edited it
+	GrantID string          `json:"grant_id,omitempty"` // the grant that decided, or that was given
 }
 
 // Completed is the payload of RunCompleted.

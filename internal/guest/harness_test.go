@@ -276,6 +276,22 @@ func (m *machine) ask(run id.Run) (ask guestapi.Ask) {
 	return ask
 }
 
+// asks waits until a run has asked n questions.
+func (m *machine) asks(run id.Run, n int) (asks []guestapi.Ask) {
+	m.t.Helper()
+	m.await("asks of "+run.String(), func() bool {
+		asks = nil
+		for _, r := range m.reports {
+			var ask guestapi.Ask
+			if r.Run == run.String() && r.Type == guestapi.ReportAsk && json.Unmarshal(r.Data, &ask) == nil {
+				asks = append(asks, ask)
+			}
+		}
+		return len(asks) == n
+	})
+	return asks
+}
+
 func (m *machine) answer(key string, answer guestapi.Answer) {
 	m.t.Helper()
 	if err := m.guest().Answer(m.ctx(), key, answer); err != nil {

@@ -127,6 +127,36 @@ func TestPermission(t *testing.T) {
 	}
 }
 
+// What a person made of the input is what is done.
+func TestEditedInput(t *testing.T) {
+	m := newMachine(t).demo()
+	run := m.prompt("run echo before")
+	ask := m.ask(run)
+	if !ask.Details.Editable || ask.Details.Kind != "execute" || !strings.Contains(string(ask.Details.Input), `"echo before"`) {
+		t.Errorf("ask %+v", ask)
+	}
+	m.answer(ask.Key, guestapi.Answer{Decision: guestapi.Allow, Input: json.RawMessage(`{"command":"echo after"}`)})
+	if end := m.end(run); end.Text != "exit code 0\nafter\n" {
+		t.Errorf("end %+v", end)
+	}
+}
+
+// An agent may ask several things at once; the answers come in any order.
+func TestAskedTogether(t *testing.T) {
+	m := newMachine(t).demo()
+	run := m.prompt("together echo one ; echo two")
+	for _, ask := range m.asks(run, 2) {
+		answer := allow
+		if ask.Details.Command == "echo one" {
+			answer = guestapi.Answer{Decision: guestapi.Deny}
+		}
+		m.answer(ask.Key, answer)
+	}
+	if end := m.end(run); end.Text != "permission denied: I did not run echo one\nexit code 0\ntwo\n" {
+		t.Errorf("end %+v", end)
+	}
+}
+
 func TestQuestion(t *testing.T) {
 	m := newMachine(t).demo()
 	for want, answer := range map[string]guestapi.Answer{

@@ -120,6 +120,9 @@ type Answer struct {
 	Decision Decision       `json:"decision"`
 	Reason   string         `json:"reason,omitempty"`
 	Content  map[string]any `json:"content,omitempty"` // for a question with a form
+	// Input is what the tool gets instead of what it asked for; only where the
+	// ask was editable.
+	Input json.RawMessage `json:"input,omitempty"`
 }
 
 // ReportType says what a report is about.

@@ -33,6 +33,7 @@ type (
 	tokenKind       struct{}
 	execKind        struct{}
 	checkpointKind  struct{}
+	grantKind       struct{}
 )
 
 func (sessionKind) prefix() string     { return "sess" }
@@ -45,6 +46,7 @@ func (teamKind) prefix() string        { return "team" }
 func (tokenKind) prefix() string       { return "tok" }
 func (execKind) prefix() string        { return "exec" }
 func (checkpointKind) prefix() string  { return "cp" }
+func (grantKind) prefix() string       { return "grant" }
 
 // The typed ids.
 type (
@@ -58,6 +60,7 @@ type (
 	Token       = ID[tokenKind]
 	Exec        = ID[execKind]
 	Checkpoint  = ID[checkpointKind]
+	Grant       = ID[grantKind]
 )
 
 // New makes a fresh id. It panics only when the system has no randomness.

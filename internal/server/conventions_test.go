@@ -46,6 +46,10 @@ var examples = map[string]example{
 	"GET /sessions/sandbox/sizes":       {},
 	"GET /regions":                      {},
 	"GET /sessions/{session}/approvals": {},
+	"GET /approvals":                    {},
+	"GET /sessions/{session}/grants":    {},
+
+	"DELETE /sessions/{session}/grants/{grant}": {status: 204},
 
 	"GET /sessions/{session}/runs/{run}":        {},
 	"GET /sessions/{session}/runs/{run}/events": {},

@@ -65,9 +65,21 @@ func approvalOnWire(a approval.Approval) gen.Approval {
 	d := a.Asked.Details
 	return gen.Approval{
 		RequestID: a.ID.String(), SessionID: a.Session.String(), RunID: a.Run.String(), Action: string(a.Asked.Action),
-		Details: gen.ApprovalDetails{Tool: d.Tool, Command: d.Command, Path: d.Path, Title: d.Title, Question: d.Question, Schema: d.Schema},
+		Details: gen.ApprovalDetails{
+			Tool: d.Tool, Kind: d.Kind, Command: d.Command, Path: d.Path, Title: d.Title, Question: d.Question, Schema: d.Schema,
+			Input: d.Input, Editable: d.Editable,
+		},
 		Payload: a.Asked.Payload, Deadline: a.Deadline.UTC(), State: string(a.State), Actor: a.Actor, Reason: a.Reason,
-		RequestedAt: a.At.UTC(), ResolvedAt: a.EndedAt.UTC(),
+		RequestedAt: a.At.UTC(), ResolvedAt: a.EndedAt.UTC(), Input: a.Input, GrantID: a.Grant.String(),
+	}
+}
+
+// grantOnWire is how callers see a grant.
+func grantOnWire(g approval.Grant) gen.Grant {
+	return gen.Grant{
+		GrantID: g.ID.String(), SessionID: g.Session.String(), RequestID: g.Approval.String(), Action: string(g.Match.Action),
+		Tool: g.Match.Tool, Kind: g.Match.Kind, Path: g.Match.Path, Input: g.Match.Input,
+		Actor: g.Actor, Reason: g.Reason, GrantedAt: g.At.UTC(),
 	}
 }
 

@@ -48,6 +48,9 @@ type runs interface {
 	Runs(ctx context.Context, team id.Team, ref string, size int, token string) ([]session.Run, string, error)
 	Run(ctx context.Context, team id.Team, ref, run string) (session.Run, error)
 	Approvals(ctx context.Context, team id.Team, ref string, pending bool) ([]approval.Approval, error)
+	TeamApprovals(ctx context.Context, team id.Team, pending bool, size int, token string) ([]engine.TeamApproval, string, error)
+	Grants(ctx context.Context, team id.Team, ref string) ([]approval.Grant, error)
+	RevokeGrant(ctx context.Context, team id.Team, ref, grant, actor string) error
 }
 
 type machine interface {

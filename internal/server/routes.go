@@ -24,6 +24,9 @@ var served = []route{
 	{"POST", "/sessions/{session}/cancel", nil, (*edge).cancelRun},
 	{"POST", "/sessions/{session}/hitl/{approval}", nil, (*edge).answerApproval},
 	{"GET", "/sessions/{session}/approvals", []string{"state"}, (*edge).listApprovals},
+	{"GET", "/sessions/{session}/grants", nil, (*edge).listGrants},
+	{"DELETE", "/sessions/{session}/grants/{grant}", nil, (*edge).revokeGrant},
+	{"GET", "/approvals", []string{"state", "page_size", "page_token"}, (*edge).listTeamApprovals},
 	{"GET", "/sessions/{session}/runs", []string{"page_size", "page_token"}, (*edge).listRuns},
 	{"GET", "/sessions/{session}/runs/{run}", nil, (*edge).getRun},
 

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strings"
 
-	"paddock/internal/approval"
 	"paddock/internal/engine"
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
@@ -45,46 +44,6 @@ func (e *edge) cancelRun(w http.ResponseWriter, r request) error {
 		return err
 	}
 	writeJSON(w, http.StatusOK, gen.CancelAnswer{SessionID: met.Session.String(), RunID: met.Run.String(), Outcome: string(met.Outcome)})
-	return nil
-}
-
-// answers are what a person may answer; the fourth outcome is not theirs.
-var answers = []string{string(approval.OutcomeApprove), string(approval.OutcomeReject), string(approval.OutcomeDefer)}
-
-// sources are where an answer may have been given; nothing depends on it.
-var sources = []string{"", "RESOLUTION_SOURCE_UNSPECIFIED", "RESOLUTION_SOURCE_INLINE_KEYSTROKE", "RESOLUTION_SOURCE_OUT_OF_BAND"}
-
-func (e *edge) answerApproval(w http.ResponseWriter, r request) error {
-	var want gen.AnswerRequest
-	if err := readJSON(w, r.Request, maxBody, &want); err != nil {
-		return err
-	}
-	if err := oneOf("outcome", want.Outcome, answers); err != nil {
-		return err
-	}
-	if err := oneOf("source", want.Source, sources); err != nil {
-		return err
-	}
-	err := e.engine.Answer(r.Context(), r.who.Team, r.PathValue("session"), r.PathValue("approval"), engine.Answer{
-		Outcome: approval.Outcome(want.Outcome), Reason: want.Reason, Actor: r.who.Name, Content: want.Content,
-	})
-	if err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-func (e *edge) listApprovals(w http.ResponseWriter, r request) error {
-	state := r.URL.Query().Get("state")
-	if err := oneOf("state", state, []string{"", "pending", "all"}); err != nil {
-		return err
-	}
-	approvals, err := e.engine.Approvals(r.Context(), r.who.Team, r.PathValue("session"), state != "all")
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, gen.ApprovalList{Approvals: list(approvals, approvalOnWire)})
 	return nil
 }
 

@@ -42,6 +42,7 @@ type stage struct {
 	pending  bool
 	run      session.Run
 	approval approval.Approval
+	grant    approval.Grant
 	result   engine.ExecResult
 	file     string
 	history  *story
@@ -74,6 +75,10 @@ func newStage() *stage {
 		approval: approval.Approval{
 			ID: someApproval, Session: someSession, Run: someRun, State: approval.Pending, At: someTime, Deadline: someTime,
 			Asked: event.Asked{Action: event.ActionBash, Details: event.AskDetails{Tool: "shell", Command: "make"}, Payload: json.RawMessage(`{"a":1}`)},
+		},
+		grant: approval.Grant{
+			ID: id.New[id.Grant](), Session: someSession, Approval: someApproval, Actor: "laptop", At: someTime,
+			Match: approval.Match{Action: event.ActionBash, Tool: "shell", Kind: "execute", Input: json.RawMessage(`{"command":"make"}`)},
 		},
 		result:  engine.ExecResult{Code: 3, Stdout: []byte("out"), Stderr: []byte{'e', 0xff}, StdoutTruncated: true, Duration: 1500 * time.Millisecond},
 		file:    "0123456789",
@@ -168,6 +173,16 @@ func (s *stage) Run(context.Context, id.Team, string, string) (session.Run, erro
 func (s *stage) Approvals(context.Context, id.Team, string, bool) ([]approval.Approval, error) {
 	return []approval.Approval{s.approval}, s.err
 }
+
+func (s *stage) TeamApprovals(context.Context, id.Team, bool, int, string) ([]engine.TeamApproval, string, error) {
+	return []engine.TeamApproval{{Approval: s.approval, SessionName: s.view.Name}}, "next", s.err
+}
+
+func (s *stage) Grants(context.Context, id.Team, string) ([]approval.Grant, error) {
+	return []approval.Grant{s.grant}, s.err
+}
+
+func (s *stage) RevokeGrant(context.Context, id.Team, string, string, string) error { return s.err }
 
 func (s *stage) Exec(_ context.Context, _ id.Team, _ string, req engine.ExecRequest) (engine.ExecResult, error) {
 	s.mu.Lock()

@@ -64,6 +64,19 @@ type Reader interface {
 	// (approval.State.Open) when open is set.
 	Approvals(ctx context.Context, session id.Session, open bool) ([]approval.Approval, error)
 
+	// TeamApprovals lists the approvals of all sessions of a team, oldest first.
+	TeamApprovals(ctx context.Context, filter ApprovalFilter) ([]approval.Approval, error)
+
+	// DueApprovals lists open approvals of any team whose deadline is not after a
+	// moment, the longest overdue first, at most limit.
+	DueApprovals(ctx context.Context, at time.Time, limit int) ([]approval.Approval, error)
+
+	// Grant finds one grant of a session, revoked or not.
+	Grant(ctx context.Context, session id.Session, grant id.Grant) (approval.Grant, error)
+
+	// Grants lists a session's grants that are not revoked, oldest first.
+	Grants(ctx context.Context, session id.Session) ([]approval.Grant, error)
+
 	// Events reads a piece of a session's history, in order of seq.
 	Events(ctx context.Context, session id.Session, page EventPage) ([]event.Event, error)
 
@@ -106,10 +119,11 @@ type Tx interface {
 	// adapter and time of creation, which never change.
 	UpdateSession(s *session.Session) error
 
-	// SaveRun, SaveApproval, SaveMachine, SaveToken, SaveReceipt insert the row or
+	// SaveRun, SaveApproval, SaveGrant, SaveMachine, SaveToken, SaveReceipt insert the row or
 	// store it over the one with the same id, or the same team and key.
 	SaveRun(r session.Run) error
 	SaveApproval(a approval.Approval) error
+	SaveGrant(g approval.Grant) error
 	SaveMachine(m Machine) error
 	SaveToken(t team.Token) error
 	SaveReceipt(r Receipt) error
@@ -160,6 +174,14 @@ type RunFilter struct {
 	After   id.Run             // only those created after this one; ErrNotFound when it is not the session's
 	Newest  bool               // newest first instead of oldest first; After then means older than
 	Limit   int                // 0: no limit
+}
+
+// ApprovalFilter chooses approvals of one team.
+type ApprovalFilter struct {
+	Team  id.Team
+	Open  bool        // only those for which approval.State.Open
+	After id.Approval // only those asked after this one; ErrNotFound when it is not the team's
+	Limit int         // 0: no limit
 }
 
 // EventPage chooses a piece of a history.

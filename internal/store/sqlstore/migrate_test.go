@@ -162,12 +162,21 @@ func checkOldData(t *testing.T, s *Store, version int64) {
 	}
 	gotRun, err := s.Run(ctx, own, run)
 	same(t, err, gotRun, wantRun)
-	gotApprovals, err := s.Approvals(ctx, own, true)
-	same(t, err, gotApprovals, []approval.Approval{{
-		ID: parsed[id.Approval](t, "hitl"+oldID), Session: own, Run: run, Key: "k1", State: approval.Deferred, Actor: "me", Reason: "later",
+	wantApproval := approval.Approval{
+		ID: parsed[id.Approval](t, "hitl"+oldID), Team: tm, Session: own, Run: run, Key: "k1", State: approval.Deferred, Actor: "me", Reason: "later",
 		Asked: event.Asked{HITLID: "h", Action: event.ActionBash, Details: event.AskDetails{Command: "ls"}},
 		At:    at(13), EndedAt: at(14), Deadline: at(15),
-	}})
+	}
+	if version >= 6 {
+		wantApproval.Input, wantApproval.Grant = []byte(`{"command":"id"}`), parsed[id.Grant](t, "grant"+oldID)
+		gotGrants, err := s.Grants(ctx, own)
+		same(t, err, gotGrants, []approval.Grant{{
+			ID: wantApproval.Grant, Session: own, Approval: wantApproval.ID, Actor: "me", Reason: "fine", At: at(20),
+			Match: approval.Match{Action: event.ActionBash, Tool: "bash", Input: []byte(`{"command":"ls"}`)},
+		}})
+	}
+	gotApprovals, err := s.TeamApprovals(ctx, store.ApprovalFilter{Team: tm, Open: true})
+	same(t, err, gotApprovals, []approval.Approval{wantApproval})
 	gotMachine, err := s.Machine(ctx, own)
 	same(t, err, gotMachine, store.Machine{Session: own, Sandbox: box, Handle: []byte("{}"), Epoch: 5, Ack: 6, CreatedAt: at(16)})
 	gotToken, err := s.Token(ctx, "cafe")

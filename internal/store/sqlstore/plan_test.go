@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"paddock/internal/event"
 	"paddock/internal/id"
@@ -81,6 +82,22 @@ func TestReadsUseIndexes(t *testing.T) {
 		}},
 		{"approvals", "INDEX approvals_session (session_id=?)", func(q queries) error {
 			_, err := q.Approvals(ctx, own, true)
+			return err
+		}},
+		{"approvals of a team", "INDEX approvals_team (team_id=? AND ordinal>?)", func(q queries) error {
+			_, err := q.TeamApprovals(ctx, store.ApprovalFilter{Team: team, After: id.New[id.Approval](), Limit: 1})
+			return err
+		}},
+		{"open approvals of a team", "INDEX approvals_open (team_id=?)", func(q queries) error {
+			_, err := q.TeamApprovals(ctx, store.ApprovalFilter{Team: team, Open: true, Limit: 1})
+			return err
+		}},
+		{"due approvals", "INDEX approvals_due (deadline_us<?)", func(q queries) error {
+			_, err := q.DueApprovals(ctx, time.Now(), 1)
+			return err
+		}},
+		{"grants", "INDEX grants_session (session_id=?)", func(q queries) error {
+			_, err := q.Grants(ctx, own)
 			return err
 		}},
 		{"receipt", "INDEX sqlite_autoindex_receipts_1 (team_id=? AND key=?)", func(q queries) error {

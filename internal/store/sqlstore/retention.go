@@ -15,7 +15,7 @@ import (
 // column that orders them, so that they can be emptied one after the other: who
 // refers stands before what is referred to.
 var ofSession = []struct{ table, order string }{
-	{"event_raw", "seq"}, {"events", "seq"}, {"approvals", "ordinal"}, {"runs", "ordinal"}, {"machines", "session_id"},
+	{"event_raw", "seq"}, {"events", "seq"}, {"grants", "ordinal"}, {"approvals", "ordinal"}, {"runs", "ordinal"}, {"machines", "session_id"},
 }
 
 // longestGone finds the session whose history is to be forgotten first.

@@ -95,7 +95,7 @@ func (f *fixture) saved(s id.Session, text string) session.Run {
 func (f *fixture) approval(r session.Run, state approval.State) approval.Approval {
 	deadline := start.Add(24 * time.Hour)
 	return approval.Approval{
-		ID: id.New[id.Approval](), Session: r.Session, Run: r.ID, Key: "k1", State: state, At: start, Deadline: deadline,
+		ID: id.New[id.Approval](), Team: f.team, Session: r.Session, Run: r.ID, Key: "k1", State: state, At: start, Deadline: deadline,
 		Asked: event.Asked{
 			HITLID: "hitl", Action: event.ActionBash, Deadline: &deadline, Payload: json.RawMessage(`{"a":1}`),
 			Details: event.AskDetails{Command: "rm -rf /", Schema: json.RawMessage(`{"type":"object"}`)},

@@ -68,9 +68,9 @@ var retentionCases = []testCase{
 	}},
 }
 
-// rowsOfLife is how many rows lived makes: the session, its run, approval and
-// machine, four events and the native bytes of two.
-const rowsOfLife = 10
+// rowsOfLife is how many rows lived makes: the session, its run, approval, grant
+// and machine, four events and the native bytes of two.
+const rowsOfLife = 11
 
 // lived is a session in a state since a moment, with something of everything
 // that can belong to one.
@@ -80,7 +80,9 @@ func (f *fixture) lived(name string, state session.State, since time.Time) sessi
 	f.update(func(tx store.Tx) error {
 		r := f.run(s.ID, "hello")
 		f.ok(tx.SaveRun(r))
-		f.ok(tx.SaveApproval(f.approval(r, approval.Approved)))
+		a := f.approval(r, approval.Approved)
+		f.ok(tx.SaveApproval(a))
+		f.ok(tx.SaveGrant(approval.Grant{ID: id.New[id.Grant](), Session: s.ID, Approval: a.ID, At: start}))
 		f.ok(tx.SaveMachine(store.Machine{Session: s.ID, Sandbox: id.New[id.Sandbox](), CreatedAt: start}))
 		raw := event.Draft{Run: r.ID, Kind: event.TokenDelta, SourceRaw: []byte("raw")}
 		_, err := tx.Append(s.ID, start, raw, event.Draft{Kind: event.RunLog}, raw, event.Draft{Kind: event.RunLog})

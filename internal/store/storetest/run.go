@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -126,6 +127,7 @@ var approvalCases = []testCase{
 		f.update(func(tx store.Tx) error { return tx.SaveApproval(a) })
 		same(f, f.approvalOf(a), a)
 		a.State, a.Actor, a.Reason, a.EndedAt, a.Deadline = approval.Rejected, "token x", hostile, start.Add(time.Second), time.Time{}
+		a.Input, a.Grant = json.RawMessage(`{"command": "ls"}`), id.New[id.Grant]()
 		f.update(func(tx store.Tx) error { return tx.SaveApproval(a) })
 		same(f, f.approvalOf(a), a)
 		same(f, len(f.approvals(r.Session, false)), 1)
@@ -167,6 +169,85 @@ var approvalCases = []testCase{
 		same(f, f.approvals(r.Session, true), open)
 		same(f, f.approvals(id.New[id.Session](), false), []id.Approval{})
 	}},
+	{"a team's list is of its sessions, oldest first, after one, limited", func(f *fixture) {
+		first, second := f.saved(f.created("a").ID, "x"), f.saved(f.created("b").ID, "y")
+		stranger := f.approval(first, approval.Pending)
+		stranger.Team = f.newTeam("other")
+		f.update(func(tx store.Tx) error { return tx.SaveApproval(stranger) })
+		var all, open []id.Approval
+		for i, state := range []approval.State{approval.Pending, approval.Approved, approval.Deferred, approval.Pending} {
+			a := f.approval([]session.Run{first, second}[i%2], state)
+			f.update(func(tx store.Tx) error { return tx.SaveApproval(a) })
+			all = append(all, a.ID)
+			if state.Open() {
+				open = append(open, a.ID)
+			}
+		}
+		list := func(filter store.ApprovalFilter) []id.Approval {
+			f.Helper()
+			filter.Team = f.team
+			found, err := f.store.TeamApprovals(f.ctx, filter)
+			f.ok(err)
+			return approvalIDs(found)
+		}
+		same(f, list(store.ApprovalFilter{}), all)
+		same(f, list(store.ApprovalFilter{Open: true}), open)
+		same(f, list(store.ApprovalFilter{Open: true, After: open[0], Limit: 1}), open[1:2])
+		same(f, list(store.ApprovalFilter{After: all[3]}), []id.Approval{})
+		_, err := f.store.TeamApprovals(f.ctx, store.ApprovalFilter{Team: f.team, After: stranger.ID})
+		f.fails(err, store.ErrNotFound)
+	}},
+	{"due are the open ones whose deadline has come, the longest overdue first", func(f *fixture) {
+		r := f.saved(f.created("a").ID, "x")
+		var late []id.Approval
+		for i, state := range []approval.State{approval.Deferred, approval.Pending, approval.Expired, approval.Pending, approval.Pending} {
+			a := f.approval(r, state)
+			a.Deadline = []time.Time{start, start.Add(-time.Second), start.Add(-time.Minute), start.Add(time.Microsecond), {}}[i]
+			f.update(func(tx store.Tx) error { return tx.SaveApproval(a) })
+			late = append(late, a.ID)
+		}
+		due, err := f.store.DueApprovals(f.ctx, start, 10)
+		f.ok(err)
+		same(f, approvalIDs(due), []id.Approval{late[1], late[0]})
+		due, err = f.store.DueApprovals(f.ctx, start, 1)
+		f.ok(err)
+		same(f, approvalIDs(due), []id.Approval{late[1]})
+	}},
+	{"grants come back until they are revoked, and are of one session", func(f *fixture) {
+		a := f.approval(f.saved(f.created("a").ID, "x"), approval.Approved)
+		g := approval.Grant{
+			ID: id.New[id.Grant](), Session: a.Session, Approval: a.ID, Actor: "me", Reason: hostile, At: start,
+			Match: approval.Match{Action: event.ActionBash, Tool: "bash", Kind: "execute", Path: "/x", Input: json.RawMessage(`{"command":"ls"}`)},
+		}
+		f.update(func(tx store.Tx) error {
+			f.ok(tx.SaveApproval(a))
+			return tx.SaveGrant(g)
+		})
+		list, err := f.store.Grants(f.ctx, a.Session)
+		f.ok(err)
+		same(f, list, []approval.Grant{g})
+		list, err = f.store.Grants(f.ctx, f.created("b").ID)
+		f.ok(err)
+		same(f, list, []approval.Grant{})
+		g.RevokedAt, g.RevokedBy = start.Add(time.Second), hostile
+		f.update(func(tx store.Tx) error { return tx.SaveGrant(g) })
+		list, err = f.store.Grants(f.ctx, a.Session)
+		f.ok(err)
+		same(f, list, []approval.Grant{})
+		found, err := f.store.Grant(f.ctx, a.Session, g.ID)
+		f.ok(err)
+		same(f, found, g)
+		_, err = f.store.Grant(f.ctx, f.stored(a.Session).ID, id.New[id.Grant]())
+		f.fails(err, store.ErrNotFound)
+	}},
+}
+
+func approvalIDs(list []approval.Approval) []id.Approval {
+	ids := []id.Approval{}
+	for _, a := range list {
+		ids = append(ids, a.ID)
+	}
+	return ids
 }
 
 func (f *fixture) approvalOf(a approval.Approval) approval.Approval {
@@ -180,9 +261,5 @@ func (f *fixture) approvals(s id.Session, open bool) []id.Approval {
 	f.Helper()
 	list, err := f.store.Approvals(f.ctx, s, open)
 	f.ok(err)
-	ids := []id.Approval{}
-	for _, a := range list {
-		ids = append(ids, a.ID)
-	}
-	return ids
+	return approvalIDs(list)
 }

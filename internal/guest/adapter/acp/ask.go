@@ -15,6 +15,7 @@ type ask struct {
 	id       json.RawMessage // of the request
 	options  []permissionOption
 	question bool
+	editable bool // the agent takes another input with the permission
 }
 
 // open registers an ask before it is reported; false when nobody will answer,
@@ -36,7 +37,7 @@ func (a *adapter) permission(p *process, t *turn, f frame) {
 		p.refuse(f, codeInvalidParams, "invalid params: "+err.Error())
 		return
 	}
-	q := ask{id: f.ID, options: params.Options}
+	q := ask{id: f.ID, options: params.Options, editable: params.Meta.Paddock.Editable}
 	if t == nil || params.ToolCall.ToolCallID == "" {
 		p.settle(q, guestapi.Answer{Decision: guestapi.Cancel})
 		return
@@ -49,13 +50,14 @@ func (a *adapter) permission(p *process, t *turn, f frame) {
 		return
 	}
 	action, details := describe(tool, a.dir)
+	details.Editable = q.editable
 	t.sink.Ask(guestapi.Ask{Key: key, ToolCallID: tool.id, Action: action, Details: details, Payload: f.Params}, source)
 }
 
 // describe says what a tool call wants to do, in the words of the public
 // protocol where it has any.
 func describe(t *tool, workspace string) (event.Action, event.AskDetails) {
-	d := event.AskDetails{Tool: t.called, Title: t.title}
+	d := event.AskDetails{Tool: t.called, Kind: t.kind, Title: t.title, Input: t.input}
 	switch t.kind {
 	case "execute":
 		d.Command = t.command()
@@ -144,7 +146,12 @@ func (p *process) settle(q ask, answer guestapi.Answer) {
 		p.send(outgoing{ID: q.id, Result: elicitationAnswer(answer)})
 		return
 	}
-	p.send(outgoing{ID: q.id, Result: permissionAnswer(q.options, answer.Decision)})
+	result := permissionAnswer(q.options, answer.Decision)
+	if q.editable && answer.Decision == guestapi.Allow && len(answer.Input) > 0 {
+		result.Meta = &editMeta{}
+		result.Meta.Paddock.UpdatedInput = answer.Input
+	}
+	p.send(outgoing{ID: q.id, Result: result})
 }
 
 func elicitationAnswer(answer guestapi.Answer) elicitationResult {

@@ -123,6 +123,16 @@ type permissionParams struct {
 	SessionID string             `json:"sessionId"`
 	ToolCall  update             `json:"toolCall"`
 	Options   []permissionOption `json:"options"`
+	Meta      editMeta           `json:"_meta"`
+}
+
+// editMeta is what ACP has no word for: an agent says with its request that it
+// takes another input, and is given that with the permission.
+type editMeta struct {
+	Paddock struct {
+		Editable     bool            `json:"editable,omitempty"`
+		UpdatedInput json.RawMessage `json:"updatedInput,omitempty"`
+	} `json:"paddock"`
 }
 
 type permissionOption struct {
@@ -136,6 +146,7 @@ type permissionResult struct {
 		Outcome  string `json:"outcome"` // selected, cancelled
 		OptionID string `json:"optionId,omitempty"`
 	} `json:"outcome"`
+	Meta *editMeta `json:"_meta,omitempty"`
 }
 
 type elicitationParams struct {

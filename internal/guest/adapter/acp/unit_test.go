@@ -103,6 +103,7 @@ func TestDescribe(t *testing.T) {
 		tool := new(tool)
 		tool.learn(u)
 		tool.called = tool.label()
+		c.want.Kind, c.want.Input = u.ToolKind, u.RawInput
 		action, details := describe(tool, "/workspace")
 		if action != c.action {
 			t.Errorf("%s: %s", name, action)

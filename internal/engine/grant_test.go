@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"context"
+	"testing"
+
+	"paddock/internal/approval"
+	"paddock/internal/event"
+	"paddock/internal/fault"
+	"paddock/internal/guestapi"
+	"paddock/internal/session"
+)
+
+// A grant lets the very same pass, says so in the history, tells the agent of
+// this once only, outlives the server and a pause, never covers more, and ends
+// when it is revoked.
+func TestGrant(t *testing.T) {
+	ctx := context.Background()
+	h := newHouse(t)
+	v, m, run := h.working(demoSpec)
+	m.asks(t, run, "k1", "make test")
+	a := h.pending(v, 1)[0]
+	given := Answer{Outcome: approval.OutcomeApprove, Actor: "me", ForSession: true}
+	for range 2 { // the same answer again changes nothing
+		if err := h.Answer(ctx, h.team, v.Name, a.ID.String(), given); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantFault(t, h.Answer(ctx, h.team, v.Name, a.ID.String(), Answer{Outcome: approval.OutcomeApprove}), fault.Conflict, "already approved")
+	grants, err := h.Grants(ctx, h.team, v.Name)
+	if err != nil || len(grants) != 1 || grants[0].Approval != a.ID || grants[0].Actor != "me" {
+		t.Fatal(grants, err)
+	}
+	h.allowed(m)
+
+	m.asks(t, run, "k2", "make test") // with another description
+	h.allowed(m)
+	h.pending(v, 0)
+	got := h.received(v)
+	want := event.Answered{
+		HITLID: got[1].HITLID, Outcome: string(approval.OutcomeApprove), Actor: actorGrant,
+		Reason: "me approved it for the rest of the session", GrantID: grants[0].ID.String(),
+	}
+	if len(got) != 2 || got[1].HITLID == a.ID.String() || got[1].GrantID != want.GrantID || got[1].Actor != want.Actor || got[1].Reason != want.Reason || got[1].Outcome != want.Outcome {
+		t.Errorf("the history says %+v, want %+v", got, want)
+	}
+	m.guest.endTurn(t, run, guestapi.End{Outcome: guestapi.EndCompleted})
+	h.waitRun(v, run, session.RunCompleted)
+
+	if _, err := h.Pause(ctx, h.team, v.Name); err != nil {
+		t.Fatal(err)
+	}
+	h.stop()
+	h.start()
+	run = h.input(v, "two") // resumes it
+	<-m.guest.prompts
+	m.asks(t, run, "k3", "make test; rm -rf /")
+	h.pending(v, 1)
+	m.asks(t, run, "k4", "make test")
+	h.allowed(m)
+	h.pending(v, 1)
+
+	for range 2 {
+		if err := h.RevokeGrant(ctx, h.team, v.Name, grants[0].ID.String(), "you"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.asks(t, run, "k5", "make test")
+	h.pending(v, 2)
+	if left, err := h.Grants(ctx, h.team, v.Name); err != nil || len(left) != 0 {
+		t.Error(left, err)
+	}
+	revoked := 0
+	for _, ev := range h.history(v) {
+		if ev.Kind == event.RunLog {
+			revoked++
+		}
+	}
+	if revoked != 1 {
+		t.Errorf("%d log entries, want one of the revoked grant", revoked)
+	}
+	wantFault(t, h.RevokeGrant(ctx, h.team, v.Name, a.ID.String(), "you"), fault.NotFound, "no grant")
+}
+
+// allowed waits until the guest is told to go on, with nothing but that.
+func (h *house) allowed(m *stubMachine) {
+	h.t.Helper()
+	if a := <-m.guest.answers; a.Decision != guestapi.Allow || a.Content != nil || a.Input != nil {
+		h.t.Fatalf("the guest was told %+v", a)
+	}
+}
+
+func TestGrantIsRefused(t *testing.T) {
+	ctx := context.Background()
+	h := newHouse(t)
+	v, m, run := h.working(demoSpec)
+	m.guest.report(t, run, guestapi.ReportAsk, "", guestapi.Ask{Key: "k1", Action: event.ActionUnspecified, Details: event.AskDetails{Tool: "shell", Kind: "execute", Command: "ls"}})
+	m.guest.report(t, run, guestapi.ReportAsk, "", guestapi.Ask{Key: "k2", Action: event.ActionUnspecified, Details: event.AskDetails{Question: "Which colour?"}})
+	for _, a := range h.pending(v, 2) {
+		err := h.Answer(ctx, h.team, v.Name, a.ID.String(), Answer{Outcome: approval.OutcomeApprove, ForSession: true})
+		wantFault(t, err, fault.Unprocessable, "approve it once")
+		err = h.Answer(ctx, h.team, v.Name, a.ID.String(), Answer{Outcome: approval.OutcomeReject, ForSession: true})
+		wantFault(t, err, fault.BadRequest, "HITL_OUTCOME_APPROVE only")
+	}
+	h.pending(v, 2)
+}
+
+// Several questions wait at once, in the order in which they were asked; each is
+// answered on its own, and the run goes on with the last.
+func TestSeveralApprovals(t *testing.T) {
+	ctx := context.Background()
+	h := newHouse(t)
+	v, m, run := h.working(demoSpec)
+	commands := []string{"one", "two", "three"}
+	for _, c := range commands {
+		m.asks(t, run, c, c)
+	}
+	open := h.pending(v, 3)
+	for i, a := range open {
+		if a.Asked.Details.Command != commands[i] {
+			t.Errorf("%s is asked as %d", a.Asked.Details.Command, i)
+		}
+	}
+	edited := Answer{Outcome: approval.OutcomeApprove, Input: []byte(` {"command": "two --dry-run"}`)}
+	for _, step := range []struct {
+		which  int
+		answer Answer
+	}{{1, edited}, {2, Answer{Outcome: approval.OutcomeReject, Reason: "no"}}, {0, Answer{Outcome: approval.OutcomeApprove}}} {
+		h.waitRun(v, run, session.RunAwaiting)
+		if err := h.Answer(ctx, h.team, v.Name, open[step.which].ID.String(), step.answer); err != nil {
+			t.Fatal(err)
+		}
+		told := <-m.guest.answers
+		if want := step.answer.Outcome == approval.OutcomeApprove; (told.Decision == guestapi.Allow) != want || told.Reason != step.answer.Reason {
+			t.Errorf("the guest was told %+v", told)
+		}
+		if step.which == 1 && string(told.Input) != `{"command":"two --dry-run"}` {
+			t.Errorf("the edited input is %s", told.Input)
+		}
+	}
+	h.waitRun(v, run, session.RunRunning)
+	if err := h.Answer(ctx, h.team, v.Name, open[1].ID.String(), edited); err != nil {
+		t.Errorf("the same edit again: %v", err)
+	}
+	other := Answer{Outcome: approval.OutcomeApprove, Input: []byte(`{"command":"two"}`)}
+	wantFault(t, h.Answer(ctx, h.team, v.Name, open[1].ID.String(), other), fault.Conflict, "already approved")
+	if got := h.received(v); string(got[0].Input) != `{"command":"two --dry-run"}` {
+		t.Errorf("the history says %+v", got[0])
+	}
+
+	m.guest.stayAway(true) // a guest whose connection was lost is told again
+	m.guest.stayAway(false)
+	told := map[string]int{}
+	for range 3 {
+		a := <-m.guest.answers
+		told[string(a.Decision)+string(a.Input)]++
+	}
+	if told["allow"] != 1 || told["deny"] != 1 || told[`allow{"command":"two --dry-run"}`] != 1 {
+		t.Errorf("after the loss the guest was told %v", told)
+	}
+}
+
+func TestEditedInputIsRefused(t *testing.T) {
+	ctx := context.Background()
+	h := newHouse(t)
+	v, m, run := h.working(demoSpec)
+	m.guest.report(t, run, guestapi.ReportAsk, "", guestapi.Ask{Key: "k", Action: event.ActionUnspecified, Details: event.AskDetails{Tool: "shell", Command: "ls"}})
+	a := h.pending(v, 1)[0].ID.String()
+	answer := func(a Answer) Answer { a.Input = []byte(`{}`); return a }
+	wantFault(t, h.Answer(ctx, h.team, v.Name, a, answer(Answer{Outcome: approval.OutcomeApprove})), fault.Unprocessable, "no other input")
+	wantFault(t, h.Answer(ctx, h.team, v.Name, a, answer(Answer{Outcome: approval.OutcomeReject})), fault.BadRequest, "HITL_OUTCOME_APPROVE only")
+	wantFault(t, h.Answer(ctx, h.team, v.Name, a, answer(Answer{Outcome: approval.OutcomeApprove, ForSession: true})), fault.BadRequest, "approved once")
+	wantFault(t, h.Answer(ctx, h.team, v.Name, a, Answer{Outcome: approval.OutcomeApprove, Input: []byte(`["ls"]`)}), fault.BadRequest, "JSON object")
+	h.pending(v, 1)
+}
+
+func TestTeamApprovals(t *testing.T) {
+	ctx := context.Background()
+	h := newHouse(t)
+	v, m, run := h.working(demoSpec)
+	for _, c := range []string{"one", "two", "three"} {
+		m.asks(t, run, c, c)
+	}
+	open := h.pending(v, 3)
+	var got []TeamApproval
+	for token := ""; ; {
+		page, next, err := h.TeamApprovals(ctx, h.team, true, 2, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, page...)
+		if token = next; token == "" {
+			break
+		}
+	}
+	if len(got) != 3 || got[2].ID != open[2].ID || got[0].SessionName != v.Name {
+		t.Errorf("listed are %+v", got)
+	}
+	_, _, err := h.TeamApprovals(ctx, h.team, true, 2, "nonsense")
+	wantFault(t, err, fault.BadRequest, "page_token")
+}
