@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,17 +83,32 @@ func newRunShow(a *app) *cobra.Command {
 }
 
 func (a *app) runPage(w io.Writer, r client.Run) {
-	tokens, failure := "", ""
-	if r.TotalTokensIn+r.TotalTokensOut > 0 {
-		tokens = strconv.FormatInt(r.TotalTokensIn, 10) + " in, " + strconv.FormatInt(r.TotalTokensOut, 10) + " out"
-	}
+	failure := ""
 	if r.Failure != nil {
 		failure = r.Failure.Name + ": " + r.Failure.Message
 	}
 	fields(w,
 		[2]string{"id", r.RunID}, [2]string{"session", r.SessionID}, [2]string{"input", oneLine(r.Text, 200)},
 		[2]string{"state", runWord(r.State)}, [2]string{"failure", failure}, [2]string{"stopped", r.StopReason},
-		[2]string{"created", ago(a.now(), r.CreatedAt)}, [2]string{"took", lasted(a.now(), r)}, [2]string{"tokens", tokens})
+		[2]string{"created", ago(a.now(), r.CreatedAt)}, [2]string{"took", lasted(a.now(), r)}, [2]string{"tokens", tokens(r.TotalTokensIn, r.TotalTokensOut)}, [2]string{"cost", dollars(r.CumulativeCostMicros)})
+}
+
+// tokens says how many tokens models read and wrote; "" for none.
+func tokens(in, out int64) string {
+	if in+out == 0 {
+		return ""
+	}
+	return strconv.FormatInt(in, 10) + " in, " + strconv.FormatInt(out, 10) + " out"
+}
+
+// dollars is an amount of millionths of a US dollar; "" for none.
+func dollars(micros int64) string {
+	if micros == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("$%d.%06d", micros/1e6, micros%1e6)
+	cents := len(text) - len("0000")
+	return text[:cents] + strings.TrimRight(text[cents:], "0")
 }
 
 func newRunWatch(a *app) *cobra.Command {

@@ -53,6 +53,7 @@ func (a *app) sessionPage(w io.Writer, s client.Session, asks []client.Approval)
 	}
 	fields(w, append(lines,
 		[2]string{"idle", idle(a.now(), s)}, [2]string{"memory", memory},
+		[2]string{"tokens", tokens(s.TotalTokensIn, s.TotalTokensOut)}, [2]string{"cost", dollars(s.CumulativeCostMicros)},
 		[2]string{"isolation", s.Isolation}, [2]string{"limits", limits(s)},
 		[2]string{"sandbox", s.SandboxID}, [2]string{"environment", s.ConfigID}, [2]string{"forked from", s.ParentSessionID},
 		[2]string{"created", ago(a.now(), s.CreatedAt)}, [2]string{"last event", ago(a.now(), s.LastEventAt)})...)

@@ -76,3 +76,11 @@ func TestGist(t *testing.T) {
 		}
 	}
 }
+
+func TestDollars(t *testing.T) {
+	for micros, want := range map[int64]string{0: "", 1: "$0.000001", 10_000: "$0.01", 126_000: "$0.126", 5_000_000: "$5.00", 1_230_500_000: "$1230.50"} {
+		if got := dollars(micros); got != want {
+			t.Errorf("%d micros are %q, want %q", micros, got, want)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 
 	"paddock/internal/event"
@@ -121,42 +120,44 @@ func (m reporter) drop(r guestapi.Report, why string) {
 // account adds what a report says was used to the run, which tells it also when
 // it fails.
 func account(c *change, run *session.Run, r guestapi.Report) error {
+	var more session.Usage
 	switch r.Kind {
 	case event.UsageRecorded:
 		var u event.Usage
 		if json.Unmarshal(r.Data, &u) != nil {
 			return nil
 		}
-		run.TokensIn, run.TokensOut = plus(run.TokensIn, u.Usage.Input), plus(run.TokensOut, u.Usage.Output)
+		more.TokensIn, more.TokensOut = max(0, u.Usage.Input), max(0, u.Usage.Output)
 	case event.CostAccrued:
 		var cost event.Cost
 		if json.Unmarshal(r.Data, &cost) != nil {
 			return nil
 		}
-		run.CostMicros = plus(run.CostMicros, cost.DeltaMicros)
+		more.CostMicros = max(0, cost.DeltaMicros)
 	default:
 		return nil
 	}
+	c.used(run, run.Usage.Plus(more))
 	return c.tx.SaveRun(*run)
 }
 
-// plus adds a count of a guest's to ours, which never goes down or over.
-func plus(sum, n int64) int64 {
-	if n > math.MaxInt64-sum {
-		return math.MaxInt64
-	}
-	return sum + max(0, n)
+// used says what the run used so far, and with it the session.
+func (c *change) used(run *session.Run, all session.Usage) {
+	c.s.Usage, c.dirty = c.s.Usage.Plus(all.Minus(run.Usage)), true
+	run.Usage = all
 }
 
 // turnEnded ends the active run as the guest reports it. Totals at the end are
 // better than what was added up on the way.
 func (e *Engine) turnEnded(c *change, run *session.Run, end guestapi.End) error {
+	total := run.Usage
 	if end.TokensIn > 0 || end.TokensOut > 0 {
-		run.TokensIn, run.TokensOut = end.TokensIn, end.TokensOut
+		total.TokensIn, total.TokensOut = max(0, end.TokensIn), max(0, end.TokensOut)
 	}
 	if end.CostMicros > 0 {
-		run.CostMicros = end.CostMicros
+		total.CostMicros = end.CostMicros
 	}
+	c.used(run, total)
 	run.StopReason = end.StopReason
 	switch end.Outcome {
 	case guestapi.EndCompleted:

@@ -44,6 +44,9 @@ func TestRunsTellWhatTheyUsed(t *testing.T) {
 			if r.TokensIn != c.in || r.TokensOut != c.out || r.CostMicros != c.micros {
 				t.Errorf("the run used %d and %d tokens and %d micros, want %d, %d, %d", r.TokensIn, r.TokensOut, r.CostMicros, c.in, c.out, c.micros)
 			}
+			if s := h.view(v.Name); s.Usage != r.Usage {
+				t.Errorf("the session used %+v, its only run %+v", s.Usage, r.Usage)
+			}
 		})
 	}
 }
@@ -79,5 +82,29 @@ func TestPeoplesTimeIsNotTheRuns(t *testing.T) {
 				t.Errorf("%v are left of an hour of which ten minutes were worked", left)
 			}
 		})
+	}
+}
+
+// A session has used what its runs have used, also while one is working and
+// where the total at the end of a run is not what was added up on the way.
+func TestSessionsTellWhatTheyUsed(t *testing.T) {
+	h := newHouse(t)
+	v, m, run := h.working(demoSpec)
+	tokens := func(in, out int64) event.Usage {
+		return event.Usage{StepID: "turn", Usage: event.Tokens{Input: in, Output: out}}
+	}
+	m.guest.report(t, run, guestapi.ReportEvent, event.UsageRecorded, tokens(100, 10))
+	eventually(t, "the session tells of the working run", func() bool {
+		return h.view(v.Name).Usage == session.Usage{TokensIn: 100, TokensOut: 10}
+	})
+	m.guest.endTurn(t, run, guestapi.End{Outcome: guestapi.EndCompleted, TokensIn: 70, TokensOut: 20, CostMicros: 5})
+	h.waitRun(v, run, session.RunCompleted)
+	next := h.input(v, "two")
+	<-m.guest.prompts
+	m.guest.report(t, next, guestapi.ReportEvent, event.CostAccrued, event.Cost{DeltaMicros: 3})
+	m.guest.endTurn(t, next, guestapi.End{Outcome: guestapi.EndFailed, Code: event.ModelError, TokensIn: 1})
+	h.waitRun(v, next, session.RunFailed)
+	if got, want := h.view(v.Name).Usage, (session.Usage{TokensIn: 71, TokensOut: 20, CostMicros: 8}); got != want {
+		t.Errorf("the session used %+v, want %+v", got, want)
 	}
 }

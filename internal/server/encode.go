@@ -27,7 +27,7 @@ func sessionOnWire(v engine.View) gen.Session {
 		Message: v.Reason, Terminal: v.Terminal, Memory: v.Memory,
 		PausePending: v.PausePending != "", AcceptsInput: v.AcceptsInput(),
 		SandboxID: v.Sandbox.String(), ConfigID: v.Environment.String(),
-		QueuedRuns: v.Queued, KeepWarm: v.KeepWarm, IdleTimeoutSeconds: int64(v.IdleTimeout.Seconds()), IdleAt: v.IdleAt.UTC(),
+		QueuedRuns: v.Queued, TotalTokensIn: v.TokensIn, TotalTokensOut: v.TokensOut, CumulativeCostMicros: v.CostMicros, KeepWarm: v.KeepWarm, IdleTimeoutSeconds: int64(v.IdleTimeout.Seconds()), IdleAt: v.IdleAt.UTC(),
 		Isolation: v.Isolation, Limits: v.Limits,
 		ResumeOnTopoff: v.ResumeOnTopoff, OpenAISessionID: v.OpenAISession,
 		Origin: &gen.Origin{Product: "direct", Verified: true}, Region: region,

@@ -84,18 +84,16 @@ const MaxQueued = 32
 
 // Run is one turn of a session's agent.
 type Run struct {
-	ID         id.Run
-	Session    id.Session
-	Text       string // the input
-	SourceRaw  []byte // the client's native frame, if it sent one
-	State      RunState
-	CreatedAt  time.Time
-	StartedAt  time.Time // zero while queued
-	EndedAt    time.Time // zero until ended
-	Deadline   time.Time // max_run_time; zero while queued
-	TokensIn   int64
-	TokensOut  int64
-	CostMicros int64 // millionths of a US dollar
+	ID        id.Run
+	Session   id.Session
+	Text      string // the input
+	SourceRaw []byte // the client's native frame, if it sent one
+	State     RunState
+	CreatedAt time.Time
+	StartedAt time.Time // zero while queued
+	EndedAt   time.Time // zero until ended
+	Deadline  time.Time // max_run_time; zero while queued
+	Usage
 	StopReason string
 	Failure    *Failure // when failed or cancelled
 

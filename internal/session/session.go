@@ -35,6 +35,7 @@ type Session struct {
 
 	LastSeq int64      // of its history
 	Sandbox id.Sandbox // zero until one is allocated
+	Usage              // of all its runs
 	Memory  string     // "kept", or "lost:<reason>" after a recovery that could not keep it
 }
 

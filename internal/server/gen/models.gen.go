@@ -522,6 +522,9 @@ type Session struct {
 	// CreatedAt When it was asked for.
 	CreatedAt time.Time `json:"created_at"`
 
+	// CumulativeCostMicros What its runs cost as far as the agent tells, in millionths of a US dollar.
+	CumulativeCostMicros int64 `json:"cumulative_cost_micros,omitempty,omitzero"`
+
 	// IdleAt When it will be paused for being idle, if nothing happens before; left out while that cannot happen.
 	IdleAt time.Time `json:"idle_at,omitempty,omitzero"`
 
@@ -587,6 +590,12 @@ type Session struct {
 
 	// Terminal Why its conversation has ended.
 	Terminal string `json:"terminal,omitempty,omitzero"`
+
+	// TotalTokensIn Tokens that the models of all its runs read.
+	TotalTokensIn int64 `json:"total_tokens_in,omitempty,omitzero"`
+
+	// TotalTokensOut Tokens that they wrote.
+	TotalTokensOut int64 `json:"total_tokens_out,omitempty,omitzero"`
 
 	// Warnings What of its spec does not hold; only in the answer to create.
 	Warnings []string `json:"warnings,omitempty,omitzero"`

@@ -137,12 +137,16 @@ func checkOldData(t *testing.T, s *Store, version int64) {
 	env, tm, box := parsed[id.Environment](t, "env"+oldID), parsed[id.Team](t, "team"+oldID), parsed[id.Sandbox](t, "sbx"+oldID)
 	ctx := t.Context()
 
+	used := session.Usage{TokensIn: 1, TokensOut: 2, CostMicros: 3} // of its only run
+	if version >= 7 {
+		used = session.Usage{TokensIn: 20, TokensOut: 30, CostMicros: 40}
+	}
 	got, err := s.Session(ctx, tm, "old")
 	same(t, err, got, session.Session{
 		ID: own, Team: tm, Name: "Old", Environment: env, Adapter: "demo", State: session.Paused, Generation: 12,
 		PauseReason: session.PauseIdle, PausePending: session.PauseManual, Reason: "why", Terminal: "over",
 		IdleTimeout: 15 * time.Minute, KeepWarm: true, ResumeOnTopoff: true, OpenAISession: "oai",
-		CreatedAt: at(4), LastEventAt: at(8), ActiveAt: at(5), Deadline: at(6), EndedAt: at(7), LastSeq: 2, Sandbox: box, Memory: "kept",
+		CreatedAt: at(4), LastEventAt: at(8), ActiveAt: at(5), Deadline: at(6), EndedAt: at(7), LastSeq: 2, Sandbox: box, Memory: "kept", Usage: used,
 	})
 	gotEnv, err := s.Environment(ctx, env)
 	same(t, err, gotEnv, environment.Environment{
@@ -154,7 +158,7 @@ func checkOldData(t *testing.T, s *Store, version int64) {
 	})
 	wantRun := session.Run{
 		ID: run, Session: own, Text: "hello", SourceRaw: []byte{0, 255}, State: session.RunFailed,
-		CreatedAt: at(9), StartedAt: at(10), EndedAt: at(11), Deadline: at(12), TokensIn: 1, TokensOut: 2, CostMicros: 3,
+		CreatedAt: at(9), StartedAt: at(10), EndedAt: at(11), Deadline: at(12), Usage: session.Usage{TokensIn: 1, TokensOut: 2, CostMicros: 3},
 		StopReason: "refusal", Failure: &session.Failure{Code: event.SandboxLost, Message: "gone", Terminal: true},
 	}
 	if version >= 3 {

@@ -31,7 +31,7 @@ type adapter struct {
 	attempt *attempt // the newest; nil before the first
 	session string   // the agent's own id of the conversation; "" before the first
 	turn    *turn    // the one being played
-	spent   int64    // cost of the conversation so far, in micro-dollars
+	bill    bill     // of the conversation so far
 	quiet   stderrBudget
 }
 

@@ -50,16 +50,37 @@ func (a *adapter) charge(t *turn, end *guestapi.End) {
 	if u == nil || u.Cost == nil || u.Cost.Currency != "USD" || !(u.Cost.Amount >= 0 && u.Cost.Amount < 1e6) {
 		return
 	}
-	total := int64(math.Round(u.Cost.Amount * 1e6)) // of the whole conversation, as the agent counts
 	a.mu.Lock()
-	delta := total - a.spent
-	a.spent = total
+	delta := a.bill.add(t.process, int64(math.Round(u.Cost.Amount*1e6)))
+	total := a.bill.total
 	a.mu.Unlock()
-	if delta <= 0 {
-		return // free, or an agent that was restarted and counts anew
+	if delta == 0 {
+		return // free
 	}
 	end.CostMicros = delta
 	t.sink.Cost(event.Cost{RunningTotalMicros: total, DeltaMicros: delta}, guest.Source{Type: "usage_update"})
+}
+
+// bill adds up what a conversation cost, in micro-dollars. Agents tell the sum of
+// the conversation; one that was restarted goes on with it or counts anew.
+type bill struct {
+	total   int64
+	told    int64    // by the agent, last
+	process *process // that told it
+}
+
+// add takes the sum an agent's process tells, and gives what is new in it.
+func (b *bill) add(p *process, sum int64) (delta int64) {
+	if p != b.process && sum < b.told {
+		b.told = 0 // it counts anew
+	}
+	b.process = p
+	if sum <= b.told {
+		return 0 // what was told is not taken back
+	}
+	delta = sum - b.told
+	b.told, b.total = sum, b.total+delta
+	return delta
 }
 
 // turnTokens reads the answer's usage, else the last usage_update (the tokens of
