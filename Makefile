@@ -17,7 +17,7 @@ EMBEDDED := internal/embedded/bin
 TESTFLAGS ?=
 BENCH     ?=
 
-.PHONY: help check build dist generate codegen programs test vet format arch race demo bench arm64 generated verify clean
+.PHONY: help check build readers dist generate codegen programs test vet format arch race demo bench arm64 generated verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ codegen: check
 test: export PADDOCK_BIN = $(CURDIR)/bin/paddock
 test: build vet ## vet, then all tests; sandbox tests need root, else they are skipped and counted
 	@go test -count=1 -timeout 45m $(TESTFLAGS) -json ./... | go run ./internal/testreport
+
+readers: ## install nginx, curl and Chromium, through which tests read event streams (Debian, root)
+	@scripts/check.sh readers
 
 vet: programs ## go vet
 	@go vet ./...

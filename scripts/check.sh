@@ -3,6 +3,7 @@
 #   check.sh build    to compile
 #   check.sh sandbox  to run real sandboxes (demo, bench)
 #   check.sh race     to run tests under the race detector
+#   check.sh readers  to read event streams through nginx, curl and Chromium
 # Disk figures are measured: see README.md, "What the first build costs".
 set -eu
 cd "$(dirname "$0")/.."
@@ -63,7 +64,18 @@ check_race() {
 	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends gcc libc6-dev >/dev/null
 }
 
+check_readers() {
+	absent=
+	for program in nginx curl chromium; do
+		command -v $program >/dev/null || absent="$absent $program"
+	done
+	[ -n "$absent" ] || return 0
+	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || lack "the tests of event streams need:$absent."
+	echo "paddock: installing$absent (to read event streams in tests; Debian may start its nginx)"
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $absent >/dev/null
+}
+
 case ${1:-} in
-build | sandbox | race) "check_$1" ;;
-*) lack "usage: scripts/check.sh build|sandbox|race" ;;
+build | sandbox | race | readers) "check_$1" ;;
+*) lack "usage: scripts/check.sh build|sandbox|race|readers" ;;
 esac
