@@ -48,7 +48,8 @@ func serve(ctx context.Context, cfg cli.ServeConfig) error {
 		MaxActiveSessions: cfg.MaxActiveSessions, Pool: cfg.Pool,
 		Reserve:          engine.Room{Memory: int64(cfg.MemoryReserve) << 20, Disk: int64(cfg.DiskReserve) << 20},
 		HistoryRetention: cfg.HistoryRetention,
-		Token:            cfg.Token, Out: cfg.Out, Log: log,
+		NotifyURL:        cfg.NotifyURL, NotifyCommand: cfg.NotifyCommand,
+		Token: cfg.Token, Out: cfg.Out, Log: log,
 	})
 	var wrong *daemon.MisconfiguredError
 	if errors.As(err, &wrong) {

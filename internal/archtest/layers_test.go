@@ -26,6 +26,7 @@ var layers = map[string]int{
 	"internal/store":    3,
 	"internal/sandbox":  3,
 	"internal/guestapi": 3,
+	"internal/notify":   3,
 	"internal/runtimes": 3,
 	"internal/recovery": 3,
 

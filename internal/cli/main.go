@@ -34,6 +34,8 @@ type ServeConfig struct {
 	MemoryReserve     int           // MiB of memory of the host that creates leave free
 	DiskReserve       int           // MiB of the data folder's disk that creates leave free
 	HistoryRetention  time.Duration // of removed sessions; 0: for ever
+	NotifyURL         string        // told when something waits or a run ends; empty: nobody
+	NotifyCommand     string        // likewise
 	LogLevel          string        // debug, info, warn, error
 	LogFormat         string        // auto, text, json
 	Token             string        // PADDOCK_TOKEN; empty: the server makes one

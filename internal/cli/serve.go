@@ -32,7 +32,11 @@ on the same data folder adopts them. A third interrupt ends it on the spot.
 
 With the default data folder, the server's URL and token are written where this
 command line finds them. With another one they are in client.json of that
-folder: name it in PADDOCK_CONTEXT.`,
+folder: name it in PADDOCK_CONTEXT.
+
+With --notify-url or --notify-command somebody outside is told when something
+waits for an answer or a run ends. The key that signs it is notify.key of the
+data folder.`,
 		Example: `  paddock serve
   paddock serve --listen 127.0.0.1:8080 --data-dir /srv/paddock
   PADDOCK_TOKEN=secret paddock serve --data-dir "$(mktemp -d)"`,
@@ -58,6 +62,8 @@ folder: name it in PADDOCK_CONTEXT.`,
 	f.IntVar(&cfg.MemoryReserve, "memory-reserve", cfg.MemoryReserve, "`MiB` of this host's memory that new sessions leave free")
 	f.IntVar(&cfg.DiskReserve, "disk-reserve", cfg.DiskReserve, "`MiB` of the data folder's disk that new sessions leave free")
 	f.Var((*days)(&cfg.HistoryRetention), "history-retention", "how `long` rows and events of removed sessions stay readable, such as 30d or 12h; 0 keeps them for ever")
+	f.StringVar(&cfg.NotifyURL, "notify-url", "", "`URL` that is told, signed, when something waits for an answer or a run ends")
+	f.StringVar(&cfg.NotifyCommand, "notify-command", "", "`command` that is run when something waits for an answer or a run ends")
 	f.StringVar(&cfg.LogLevel, "log-level", cfg.LogLevel, "debug, info, warn or error")
 	f.StringVar(&cfg.LogFormat, "log-format", cfg.LogFormat, "text, json, or auto: text on a terminal")
 	return cmd

@@ -33,6 +33,8 @@ type Config struct {
 	Pool              int         // most spare sandboxes
 	Reserve           engine.Room // that creates leave of this host
 	HistoryRetention  time.Duration
+	NotifyURL         string    // told when something waits or a run ends; empty: nobody
+	NotifyCommand     string    // likewise
 	Token             string    // admitted for the default team; empty: one is made
 	Out               io.Writer // for people
 	Log               *slog.Logger
@@ -57,6 +59,10 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 		return err
 	}
 	defer lock.Close()
+	channels, err := notifyChannels(cfg)
+	if err != nil {
+		return err
+	}
 	l, err := listen(cfg.Listen)
 	if err != nil {
 		return err
@@ -99,7 +105,8 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 		}
 	}
 	e := engine.New(engine.Options{
-		Store: st, Driver: driver, Logger: cfg.Log, MaxActiveSessions: cfg.MaxActiveSessions,
+		Notify: channels,
+		Store:  st, Driver: driver, Logger: cfg.Log, MaxActiveSessions: cfg.MaxActiveSessions,
 		Warnings: func() []string { return append(slices.Clone(warnings), host.warnings()...) },
 		Pool:     cfg.Pool, Reserve: cfg.Reserve, Free: func() (engine.Room, error) { return freeRoom(cfg.DataDir) },
 		HistoryRetention: cfg.HistoryRetention,

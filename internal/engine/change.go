@@ -30,6 +30,7 @@ type change struct {
 	dirty  bool
 	drafts []event.Draft
 	after  []func()
+	tell   []*courier // who is told of what happens
 }
 
 // change runs fn on the fresh row of a session. When fn returns nil the row and
@@ -46,7 +47,7 @@ func (e *Engine) change(ctx context.Context, sid id.Session, fn func(c *change) 
 	var c change
 	var last event.Event
 	err := e.store.Update(context.WithoutCancel(ctx), func(tx store.Tx) error {
-		c = change{tx: tx, ctx: ctx, now: e.now()}
+		c = change{tx: tx, ctx: ctx, now: e.now(), tell: e.couriers}
 		s, err := tx.SessionByID(ctx, sid)
 		if err != nil {
 			return fmt.Errorf("read session: %w", err)
@@ -92,6 +93,9 @@ func (c *change) write() (last event.Event, err error) {
 	events, err := c.tx.Append(c.s.ID, c.now, c.drafts...)
 	if err != nil {
 		return last, fmt.Errorf("append events: %w", err)
+	}
+	if err := c.notice(events); err != nil {
+		return last, fmt.Errorf("store notices: %w", err)
 	}
 	return events[len(events)-1], nil
 }

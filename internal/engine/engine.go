@@ -11,6 +11,7 @@ import (
 	"paddock/internal/event"
 	"paddock/internal/fault"
 	"paddock/internal/id"
+	"paddock/internal/notify"
 	"paddock/internal/sandbox"
 	"paddock/internal/store"
 )
@@ -40,6 +41,10 @@ type Options struct {
 	// readable; 0 means for ever.
 	HistoryRetention time.Duration
 
+	// Notify are the ways by which somebody outside is told that something waits
+	// for a person, or that a run has ended.
+	Notify []notify.Channel
+
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -54,6 +59,7 @@ type Engine struct {
 	now      func() time.Time // as exact as the store keeps it
 	hub      *hub[id.Session]
 	teams    *hub[id.Team]
+	couriers []*courier
 	patience time.Duration // answerPatience, but in tests
 	tries    tries         // untilDone, but in tests
 
@@ -92,6 +98,9 @@ func New(o Options) *Engine {
 	e.teams = newHub(e.store.TeamEvents, func(v event.Event) int64 { return v.Place })
 	e.retention.after = o.HistoryRetention
 	e.pool = newPool(e, o.Pool)
+	for _, channel := range o.Notify {
+		e.couriers = append(e.couriers, &courier{engine: e, channel: channel, wake: make(chan struct{}, 1)})
+	}
 	return e
 }
 
@@ -103,6 +112,9 @@ func (e *Engine) Start(ctx context.Context) error {
 		return fmt.Errorf("adopt sandboxes: %w", err)
 	}
 	e.crew.start(e.watchClock)
+	for _, k := range e.couriers {
+		e.crew.start(k.run)
+	}
 	if e.pool != nil {
 		e.crew.start(e.pool.run)
 	}

@@ -14,6 +14,7 @@ import (
 	"paddock/internal/event"
 	"paddock/internal/fault"
 	"paddock/internal/id"
+	"paddock/internal/notify"
 	"paddock/internal/session"
 	"paddock/internal/store"
 	"paddock/internal/store/sqlstore"
@@ -33,7 +34,8 @@ type house struct {
 	pool   int                  // most spares
 	free   func() (Room, error) // of the host; nil: nobody knows
 	keep   time.Duration        // what was destroyed; 0: for ever
-	haste  bool                 // what fails is tried again at once, also after a restart
+	notify []notify.Channel
+	haste  bool // what fails is tried again at once, also after a restart
 
 	mu    sync.Mutex
 	clock time.Time // zero: the real one
@@ -59,7 +61,7 @@ func (h *house) start() {
 		h.t.Fatal(err)
 	}
 	h.store = st
-	h.Engine = New(Options{Store: st, Driver: h.driver, Logger: log, MaxActiveSessions: 5, Now: h.now, Pool: h.pool, Free: h.free, Reserve: Room{Memory: 512 << 20, Disk: 1 << 30}, HistoryRetention: h.keep})
+	h.Engine = New(Options{Store: st, Driver: h.driver, Logger: log, MaxActiveSessions: 5, Now: h.now, Notify: h.notify, Pool: h.pool, Free: h.free, Reserve: Room{Memory: 512 << 20, Disk: 1 << 30}, HistoryRetention: h.keep})
 	if h.haste {
 		h.Engine.tries = tries{limit: 50 * time.Millisecond, first: time.Millisecond, most: 10 * time.Millisecond}
 	}

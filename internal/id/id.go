@@ -34,6 +34,7 @@ type (
 	execKind        struct{}
 	checkpointKind  struct{}
 	grantKind       struct{}
+	noticeKind      struct{}
 )
 
 func (sessionKind) prefix() string     { return "sess" }
@@ -47,6 +48,7 @@ func (tokenKind) prefix() string       { return "tok" }
 func (execKind) prefix() string        { return "exec" }
 func (checkpointKind) prefix() string  { return "cp" }
 func (grantKind) prefix() string       { return "grant" }
+func (noticeKind) prefix() string      { return "msg" }
 
 // The typed ids.
 type (
@@ -61,6 +63,7 @@ type (
 	Exec        = ID[execKind]
 	Checkpoint  = ID[checkpointKind]
 	Grant       = ID[grantKind]
+	Notice      = ID[noticeKind]
 )
 
 // New makes a fresh id. It panics only when the system has no randomness.

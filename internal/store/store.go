@@ -100,6 +100,10 @@ type Reader interface {
 	// Token finds a token by team.HashToken of its text.
 	Token(ctx context.Context, hash string) (team.Token, error)
 
+	// DueNotices lists notices of a channel whose next attempt is not after a
+	// moment, the longest due first, at most limit.
+	DueNotices(ctx context.Context, channel string, at time.Time, limit int) ([]Notice, error)
+
 	// Receipt finds what is kept of the team's call under this key.
 	Receipt(ctx context.Context, team id.Team, key string) (Receipt, error)
 }
@@ -127,6 +131,16 @@ type Tx interface {
 	SaveMachine(m Machine) error
 	SaveToken(t team.Token) error
 	SaveReceipt(r Receipt) error
+
+	// SaveNotice inserts a notice or stores it over the one with the same id.
+	SaveNotice(n Notice) error
+
+	// DeleteNotice forgets a notice; absent is no error.
+	DeleteNotice(notice id.Notice) error
+
+	// DeleteNotices forgets the oldest notices that were made before a moment, at
+	// most limit of them, and says how many.
+	DeleteNotices(before time.Time, limit int) (int, error)
 
 	// SaveEnvironment inserts an environment; they never change.
 	SaveEnvironment(e environment.Environment) error

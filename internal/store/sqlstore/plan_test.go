@@ -100,6 +100,14 @@ func TestReadsUseIndexes(t *testing.T) {
 			_, err := q.Grants(ctx, own)
 			return err
 		}},
+		{"due notices", "INDEX notices_due (channel=? AND due_at_us<?)", func(q queries) error {
+			_, err := q.DueNotices(ctx, "url", time.Now(), 1)
+			return err
+		}},
+		{"old notices", "INDEX notices_age (created_at_us<?)", func(q queries) error {
+			_, err := one(ctx, q, scanCount, oldNotices, 1, 2)
+			return err
+		}},
 		{"receipt", "INDEX sqlite_autoindex_receipts_1 (team_id=? AND key=?)", func(q queries) error {
 			_, err := q.Receipt(ctx, team, "k")
 			return err

@@ -22,6 +22,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"team event", teamEventCases},
 		{"record", recordCases},
 		{"receipt", receiptCases},
+		{"notice", noticeCases},
 		{"retention", retentionCases},
 		{"race", raceCases},
 	}
