@@ -16,7 +16,8 @@ var layers = map[string]int{
 	"internal/embedded":      0,
 	"internal/clientcontext": 0,
 
-	"internal/event": 1,
+	"internal/event":  1,
+	"internal/policy": 1,
 
 	"internal/session":     2,
 	"internal/environment": 2,
