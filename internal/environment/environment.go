@@ -33,11 +33,6 @@ type Spec struct {
 	Approvals   Approvals         `json:"approvals"`
 }
 
-// Permissions says what the agent may do.
-type Permissions struct {
-	Default string `json:"default"` // allow, deny, ask
-}
-
 // Approvals says what becomes of a question that nobody answers.
 type Approvals struct {
 	Timeout   time.Duration `json:"timeout_ns"` // 1 s – 30 days

@@ -4,11 +4,17 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v4"
+
+	"paddock/internal/policy"
 )
 
 // Marshal writes a spec as YAML with every default spelled out. Parse reads it
 // back as it was.
 func Marshal(s Spec) ([]byte, error) {
+	permissions, err := marshalPermissions(s.Permissions)
+	if err != nil {
+		return nil, fmt.Errorf("write permissions: %w", err)
+	}
 	text, err := yaml.Marshal(struct {
 		Name        string            `yaml:"name,omitempty"`
 		Agent       string            `yaml:"agent"`
@@ -18,16 +24,32 @@ func Marshal(s Spec) ([]byte, error) {
 		KeepWarm    bool              `yaml:"keep_warm"`
 		Env         map[string]string `yaml:"env,omitempty"`
 		Template    string            `yaml:"template"`
-		Permissions map[string]string `yaml:"permissions"`
+		Permissions any               `yaml:"permissions"`
 		MaxRunTime  string            `yaml:"max_run_time"`
 		Approvals   map[string]string `yaml:"approvals"`
 	}{
 		s.Name, s.Agent, s.Command, s.Size, short(s.IdleTimeout), s.KeepWarm, s.Env, s.Template,
-		map[string]string{"default": s.Permissions.Default}, short(s.MaxRunTime),
+		permissions, short(s.MaxRunTime),
 		map[string]string{"timeout": short(s.Approvals.Timeout), "on_timeout": s.Approvals.OnTimeout},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write spec: %w", err)
 	}
 	return text, nil
+}
+
+func marshalPermissions(p Permissions) (any, error) {
+	out := struct {
+		Default string        `yaml:"default"`
+		Rules   []policy.Rule `yaml:"rules,omitempty"`
+		Network *yaml.Node    `yaml:"network,omitempty"`
+	}{Default: p.Default, Rules: p.Rules}
+	if p.Network != "" {
+		var document yaml.Node
+		if err := yaml.Unmarshal([]byte(p.Network), &document); err != nil {
+			return nil, err
+		}
+		out.Network = document.Content[0]
+	}
+	return out, nil
 }

@@ -30,7 +30,6 @@ const (
 // The words that a spec may use.
 var (
 	agents      = []string{"demo", "none", "custom"}
-	permissions = []string{"allow", "ask", "deny"}
 	templates   = []string{"host"}
 	onTimeouts  = []string{"reject", "approve"}
 	laterAgents = strings.Fields("claude claude-code codex codex-cli codex-agentapi openai-codex opencode cursor cursor-cli gemini hermes copilot")
@@ -95,10 +94,6 @@ var approvalFields = fields{
 		p.spec.Approvals.Timeout = p.duration(v, minApprovalTimeout, maxApprovalTimeout)
 	},
 	"on_timeout": func(p *parser, v value) { p.spec.Approvals.OnTimeout, _ = p.choice(v, onTimeouts) },
-}
-
-var permissionFields = fields{
-	"default": func(p *parser, v value) { p.spec.Permissions.Default, _ = p.choice(v, permissions) },
 }
 
 // fields reads a mapping of which only some keys are known.
@@ -181,7 +176,7 @@ func (p *parser) whole() {
 		p.fault(command.key, command.path, "only agent: custom takes a command; agent is %s", p.spec.Agent)
 	}
 	p.warn("idle_timeout", p.spec.KeepWarm, "has no effect with keep_warm: the session is never paused for being idle")
-	for _, path := range []string{"permissions.default", "max_run_time", "approvals.timeout", "approvals.on_timeout"} {
+	for _, path := range []string{"permissions.default", "permissions.defaultAction", "permissions.rules", "max_run_time", "approvals.timeout", "approvals.on_timeout"} {
 		p.warn(path, p.spec.Agent == "none", "has no effect with agent: none, which runs nothing")
 	}
 }

@@ -157,11 +157,11 @@ func TestFaults(t *testing.T) {
 		}},
 		{"later agent", "agent: claude-code", []string{
 			"line 1: agent: claude-code is not supported yet; an agent that speaks ACP runs as agent: custom with its command"}},
-		{"later keys", "agent: demo\nsecrets:\n  A: x\ntools: []\npermissions:\n  rules: []\n  defaultAction: ask", []string{
+		{"later keys", "agent: demo\nsecrets:\n  A: x\ntools: []\npermissions:\n  filesystem: {}\n  enforcement: strict", []string{
 			"line 2: secrets: is not supported yet",
 			"line 4: tools: is not supported yet",
-			"line 6: permissions.rules: is not supported yet; only permissions.default is",
-			"line 7: permissions.defaultAction: is not supported yet; write default",
+			"line 6: permissions.filesystem: is not supported yet; default and rules are",
+			"line 7: permissions.enforcement: belongs to a rule, as in rules: [{tool: bash, action: deny, enforcement: strict}]",
 		}},
 		{"older form", "apiVersion: agents.example/v1\nkind: Agent", []string{
 			"agent: is missing; write agent: demo, none or custom",
@@ -291,7 +291,7 @@ func TestLaterKeysAreNotServed(t *testing.T) {
 		if _, served := specFields[key]; served {
 			t.Errorf("%s is served", key)
 		}
-		if _, served := permissionFields[strings.TrimPrefix(key, "permissions.")]; served {
+		if inner, ok := strings.CutPrefix(key, "permissions."); ok && permissionFields[inner] != nil {
 			t.Errorf("%s is served", key)
 		}
 	}
@@ -315,6 +315,8 @@ func TestSizes(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("agent: demo\nname: x\nenv: {A: 012, B: \"\\u00e9\"}\npermissions: {default: deny}"))
+	f.Add([]byte("agent: demo\npermissions: {rules: [{tool: bash, match: {command: 'rm *'}, action: deny}], network: {a: [012, ~, {b: |\n x\n}]}}"))
+	f.Add([]byte("agent: demo\npermissions:\n  network:\n    # why\n    a: 'x' # y\n    b:\n    - \"z\"\n"))
 	f.Add([]byte("agent: custom\ncommand: [a, 'b', \"c\", |\n d\n]\nidle_timeout: 1h0m5.5s\nkeep_warm: true"))
 	f.Add([]byte(`{"agent":"none","env":{"A":"\ud83d\ude00"},"size":"large"}`))
 	f.Add([]byte("a: &a [*a]\n<<: *a\n? [b]\n: !x c\n---\n"))

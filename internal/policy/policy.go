@@ -44,10 +44,10 @@ var Enforcements = []string{string(Strict), string(BestEffort)}
 
 // Rule says what becomes of the calls that it fits.
 type Rule struct {
-	Tool        string            `json:"tool"`            // see CheckTool
-	Match       map[string]string `json:"match,omitempty"` // a glob per key, all of which must fit; see Keys
-	Action      Action            `json:"action"`
-	Enforcement Enforcement       `json:"enforcement,omitempty"`
+	Tool        string            `json:"tool" yaml:"tool"`                       // see CheckTool
+	Match       map[string]string `json:"match,omitempty" yaml:"match,omitempty"` // a glob per key, all of which must fit; see Keys
+	Action      Action            `json:"action" yaml:"action"`
+	Enforcement Enforcement       `json:"enforcement,omitempty" yaml:"enforcement,omitempty"`
 }
 
 // String is one line such as "deny bash {command: rm *}".
