@@ -93,11 +93,17 @@ type Approval struct {
 
 // ApprovalDetails What exactly is asked.
 type ApprovalDetails struct {
+	// Because The rule by which a person is asked.
+	Because string `json:"because,omitempty,omitzero"`
+
 	// Command The command to run.
 	Command string `json:"command,omitempty,omitzero"`
 
 	// Editable The agent takes another input together with the permission.
 	Editable bool `json:"editable,omitempty,omitzero"`
+
+	// Guessed The command is no more than the title.
+	Guessed bool `json:"guessed,omitempty,omitzero"`
 
 	// Input The tool's whole input, where it is not too long.
 	Input json.RawMessage `json:"input,omitempty,omitzero"`
@@ -107,6 +113,9 @@ type ApprovalDetails struct {
 
 	// Path The file to touch.
 	Path string `json:"path,omitempty,omitzero"`
+
+	// Paths The files that it names, in full, and where their links lead.
+	Paths []string `json:"paths,omitempty,omitzero"`
 
 	// Question Set when the agent asks for an answer, not for permission.
 	Question string `json:"question,omitempty,omitzero"`
@@ -119,6 +128,9 @@ type ApprovalDetails struct {
 
 	// Tool The tool's name.
 	Tool string `json:"tool,omitempty,omitzero"`
+
+	// URL The address to fetch.
+	URL string `json:"url,omitempty,omitzero"`
 }
 
 // ApprovalList Approvals of a session.

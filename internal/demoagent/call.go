@@ -16,6 +16,7 @@ type call struct {
 	input   object
 	path    *string
 	content []object // of an edit: the diff
+	refusal string   // why permission was denied, if that was said
 }
 
 func (v *voice) call(kind, name, title string, input object, path *string) *call {
@@ -60,7 +61,11 @@ func (c *call) permitted() (bool, error) {
 	if err != nil || allowed {
 		return allowed, err
 	}
-	return false, c.say("permission denied: I did not " + c.verb())
+	why := ""
+	if c.refusal != "" {
+		why = " (" + c.refusal + ")"
+	}
+	return false, c.say("permission denied: I did not " + c.verb() + why)
 }
 
 // request shows the call, asks for permission, and takes over the input that the
@@ -75,7 +80,10 @@ func (c *call) request() (bool, error) {
 			OptionID string `json:"optionId"`
 		} `json:"outcome"`
 		Meta struct {
-			Paddock struct{ UpdatedInput object }
+			Paddock struct {
+				UpdatedInput object
+				Reason       string
+			}
 		} `json:"_meta"`
 	}
 	err := c.agent.call(c.ctx, "session/request_permission", object{
@@ -93,6 +101,7 @@ func (c *call) request() (bool, error) {
 		c.status("in_progress", more)
 		return true, nil
 	}
+	c.refusal = reply.Meta.Paddock.Reason
 	c.end("failed", "permission denied", nil)
 	if err == nil && reply.Outcome.Outcome == "cancelled" {
 		err = context.Canceled

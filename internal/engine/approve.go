@@ -8,6 +8,7 @@ import (
 	"paddock/internal/event"
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
+	"paddock/internal/policy"
 	"paddock/internal/session"
 )
 
@@ -26,13 +27,14 @@ func (e *Engine) asked(c *change, run *session.Run, q guestapi.Ask, r guestapi.R
 	a := approval.Approval{ID: id.New[id.Approval](), Team: c.s.Team, Session: c.s.ID, Run: run.ID, Key: q.Key, State: approval.Pending, At: c.now}
 	a.Asked = event.Asked{HITLID: a.ID.String(), ToolCallID: q.ToolCallID, Action: q.Action, Details: q.Details, Payload: q.Payload}
 	if q.Details.Question == "" {
-		switch env.Spec.Permissions.Default {
-		case "allow":
+		switch v := judge(env.Spec.Permissions, q); v.Action {
+		case policy.Allow:
 			return e.decideByPolicy(c, a, approval.Approved, "")
-		case "deny":
-			const why = "permissions.default is deny"
-			c.emit(run.ID, event.PolicyDenied, deniedBy(q, why))
-			return e.decideByPolicy(c, a, approval.Rejected, why)
+		case policy.Deny:
+			c.emit(run.ID, event.PolicyDenied, v.denied(q))
+			return e.decideByPolicy(c, a, approval.Rejected, "denied by policy: "+v.why)
+		default:
+			a.Asked.Details.Because = v.why
 		}
 		if decided, err := e.decideByGrant(c, a); err != nil || decided {
 			return err

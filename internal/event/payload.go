@@ -61,6 +61,11 @@ type AskDetails struct {
 	Schema   json.RawMessage `json:"schema,omitempty"`
 	Input    json.RawMessage `json:"input,omitempty"`
 	Editable bool            `json:"editable,omitempty"`
+
+	Paths   []string `json:"paths,omitempty"`   // in full, the files that it names, and where their links lead
+	URL     string   `json:"url,omitempty"`     // that it fetches
+	Guessed bool     `json:"guessed,omitempty"` // Command is no more than the title
+	Because string   `json:"because,omitempty"` // the rule by which a person is asked, set by the engine
 }
 
 // Asked is the payload of HumanInputRequested.

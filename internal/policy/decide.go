@@ -28,12 +28,9 @@ func unknown(why string) item {
 // Decide says what becomes of a call.
 func (p Policy) Decide(c Call) Verdict {
 	v := Verdict{Action: Allow, Rule: -1}
-	rules, grants := p.ready(p.Rules), p.ready(p.Grants)
+	rules := p.ready()
 	for i, it := range p.items(c) {
 		w := p.decide(rules, it)
-		if w.Action == Ask && granted(grants, c, it) {
-			w = Verdict{Action: Allow, Rule: w.Rule, Subject: w.Subject}
-		}
 		if i == 0 || w.Action != v.Action && stricter(w.Action, v.Action) == w.Action {
 			v = w
 		}
@@ -116,9 +113,9 @@ type ready struct {
 	keys map[string]glob
 }
 
-func (p Policy) ready(rules []Rule) []ready {
-	list := make([]ready, len(rules))
-	for i, r := range rules {
+func (p Policy) ready() []ready {
+	list := make([]ready, len(p.Rules))
+	for i, r := range p.Rules {
 		list[i] = ready{Rule: r, tool: plainGlob(r.Tool), keys: map[string]glob{}}
 		for key, from := range r.Match {
 			switch key {
@@ -170,38 +167,6 @@ func (r ready) matches(key string, it item) fit {
 		bare = min(bare, maybe)
 	}
 	return max(f, bare)
-}
-
-// granted says whether a person has allowed it for longer than once: the call
-// as a whole and to the letter, or this part of it.
-func granted(grants []ready, c Call, it item) bool {
-	for _, g := range grants {
-		if g.Action != Allow {
-			continue
-		}
-		exact := g.Tool == Bash && c.Tool == Bash && c.Command != "" && g.Match["command"] == Escape(c.Command)
-		if exact || g.fit(it) == surely {
-			return true
-		}
-	}
-	return false
-}
-
-// Grant is the rule by which the same call is allowed again, and nothing else.
-// False when the call does not say enough for that.
-func (p Policy) Grant(c Call) (Rule, bool) {
-	switch {
-	case c.Tool == Bash && c.Command != "":
-		return Rule{Tool: Bash, Match: map[string]string{"command": Escape(c.Command)}, Action: Allow}, true
-	case (c.Tool == FileRead || c.Tool == FileWrite) && len(c.Paths) > 0:
-		name := p.absolute(strings.TrimSuffix(c.Paths[len(c.Paths)-1], "/"), c.Dir)
-		return Rule{Tool: c.Tool, Match: map[string]string{"path": Escape(name)}, Action: Allow}, true
-	case c.Tool == WebFetch && c.URL != "":
-		return Rule{Tool: WebFetch, Match: map[string]string{"url": Escape(c.URL)}, Action: Allow}, true
-	case strings.HasPrefix(c.Tool, "mcp."):
-		return Rule{Tool: c.Tool, Action: Allow}, true
-	}
-	return Rule{}, false
 }
 
 func (it item) subject() string {

@@ -56,11 +56,6 @@ func checkGlob(glob string) error {
 	return nil
 }
 
-// Escape writes a text as a glob that fits only it.
-func Escape(exact string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`).Replace(exact)
-}
-
 // glob is a compiled one: what fits any of its forms fits it.
 type glob []pattern
 

@@ -66,9 +66,6 @@ func (r Rule) String() string {
 type Policy struct {
 	Default Action
 	Rules   []Rule // the last that fits decides
-	// Grants are what a person has allowed for longer than once. One that fits
-	// makes allow of ask, never of deny.
-	Grants []Rule
 
 	Workspace string // what relative paths of globs are relative to
 	Home      string // what ~ at the beginning of a glob stands for

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -13,7 +14,8 @@ import (
 const (
 	maxCommand = 16 << 10 // bytes
 	maxItems   = 500
-	maxDepth   = 8 // shells in shells
+	maxParens  = 400 // ( and `; deep nests take long to read
+	maxDepth   = 8   // shells in shells
 )
 
 // script takes a shell command apart. It is read as bash does and as a plain
@@ -23,7 +25,7 @@ func (p Policy) script(command, dir string) []item {
 	if strings.TrimSpace(command) == "" {
 		return []item{unknown("the agent did not say which command")}
 	}
-	if len(command) > maxCommand || strings.ContainsRune(command, 0) {
+	if len(command) > maxCommand || strings.Count(command, "(")+strings.Count(command, "`") > maxParens || strings.ContainsRune(command, 0) {
 		return []item{unknown("the command cannot be read")}
 	}
 	a := &analysis{policy: p, dir: dir}
@@ -42,10 +44,15 @@ func (p Policy) script(command, dir string) []item {
 			a.items, seen[it.key()] = append(a.items, it), true
 		}
 	}
-	if len(a.items) == 0 { // such as X=1: runs nothing
-		return []item{{tools: []text{text(Bash)}, command: text(command)}}
+	if !decides(a.items) { // such as X=1: runs nothing
+		return append(a.items, item{tools: []text{text(Bash)}, command: text(command)})
 	}
 	return a.items
+}
+
+// decides says whether one of the items counts by itself.
+func decides(items []item) bool {
+	return slices.ContainsFunc(items, func(it item) bool { return !it.aside })
 }
 
 // analysis collects what a command does.
@@ -69,20 +76,28 @@ func (a *analysis) unknown(why string) { a.add(unknown(why)) }
 // read takes a text of shell commands apart. A shell runs what stands before a
 // mistake, so that counts, too; what is no POSIX is left to bash.
 func (a *analysis) read(script string) {
-	if a.depth++; a.depth > maxDepth {
-		a.unknown("shells start shells too deep to be read")
-	} else {
-		for statement, err := range syntax.NewParser(syntax.Variant(a.lang)).StmtsSeq(strings.NewReader(script)) {
-			if err != nil {
-				if a.lang == syntax.LangBash {
-					a.unknown("the command cannot be read: " + err.Error())
-				}
-				break
-			}
-			syntax.Walk(statement, a.visit)
+	a.depth++
+	defer func() {
+		a.depth--
+		if recover() != nil { // the parser is not ours, and the text is a stranger's
+			a.unknown("the command cannot be read")
 		}
+	}()
+	if a.depth > maxDepth {
+		a.unknown("shells start shells too deep to be read")
+		return
 	}
-	a.depth--
+	var mistake error
+	for statement, err := range syntax.NewParser(syntax.Variant(a.lang)).StmtsSeq(strings.NewReader(script)) {
+		if err != nil || mistake != nil || statement == nil {
+			mistake = cmp.Or(mistake, err) // leaving the loop here makes some texts panic
+			continue
+		}
+		syntax.Walk(statement, a.visit)
+	}
+	if mistake != nil && a.lang == syntax.LangBash {
+		a.unknown("the command cannot be read: " + mistake.Error())
+	}
 }
 
 // visit takes one node of the syntax; those inside it follow by themselves.
@@ -192,7 +207,8 @@ func (a *analysis) simple(assigns, words []word, redirects []*syntax.Redirect) {
 	case name == "git":
 		it.tools = append(it.tools, u.git())
 	case wrapperOf(name) != nil:
-		it.aside = wrapperOf(name)(&u) && !it.doubt
+		onlyThat := wrapperOf(name)(&u)
+		it.aside = onlyThat && !it.doubt && decides(a.items[at:])
 	case strings.HasPrefix(name, "ld-") || strings.HasPrefix(name, "ld.so"):
 		a.unknown("a loader starts another program")
 	default:

@@ -2,7 +2,10 @@ package acp
 
 import (
 	"encoding/json"
+	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"paddock/internal/event"
@@ -57,20 +60,70 @@ func (a *adapter) permission(p *process, t *turn, f frame) {
 // describe says what a tool call wants to do, in the words of the public
 // protocol where it has any.
 func describe(t *tool, workspace string) (event.Action, event.AskDetails) {
-	d := event.AskDetails{Tool: t.called, Kind: t.kind, Title: t.title, Input: t.input}
+	d := event.AskDetails{Tool: t.called, Title: t.title, Kind: t.kind, Input: t.input}
 	switch t.kind {
 	case "execute":
-		d.Command = t.command()
+		d.Command, d.Guessed = t.command()
 		return event.ActionBash, d
+	case "fetch":
+		d.URL = t.address()
+		return event.ActionUnspecified, d
+	}
+	d.Paths = followed(workspace, t.files())
+	switch t.kind {
 	case "edit", "delete", "move":
 		d.Path = t.path()
-		if d.Path != "" && !below(workspace, d.Path) {
+		if slices.ContainsFunc(d.Paths, func(name string) bool { return !below(workspace, name) }) {
 			return event.ActionWriteOutside, d
 		}
 	default:
 		d.Path = t.path()
 	}
 	return event.ActionUnspecified, d
+}
+
+// maxFiles is how many files of one call are named in full.
+const maxFiles = 64
+
+// followed gives names in full and, where links lead elsewhere, that name, too.
+// Of more files than are named, none is known: the answer is empty.
+func followed(workspace string, names []string) (list []string) {
+	for _, name := range names {
+		if !path.IsAbs(name) {
+			name = workspace + "/" + name
+		}
+		list = append(list, path.Clean(name))
+		if real := resolve(name); real != path.Clean(name) {
+			list = append(list, real)
+		}
+	}
+	if len(list) > maxFiles {
+		return nil
+	}
+	return list
+}
+
+// resolve follows the links of a name as far as it exists. Links come before
+// the .. that follow them, as in the kernel.
+func resolve(name string) string {
+	rest := ""
+	for {
+		real, err := filepath.EvalSymlinks(name)
+		if err == nil {
+			return path.Join(real, rest)
+		}
+		parent, last := path.Split(strings.TrimRight(name, "/"))
+		if parent == "" || parent == "/" {
+			return path.Join("/", last, rest)
+		}
+		if to, err := os.Readlink(strings.TrimRight(name, "/")); err == nil { // to what does not exist yet
+			if !path.IsAbs(to) {
+				to = parent + to
+			}
+			return path.Join(path.Clean(to), rest)
+		}
+		name, rest = parent, path.Join(last, rest)
+	}
 }
 
 // below says whether a path, relative ones to the workspace, lies in it as far
@@ -146,9 +199,9 @@ func (p *process) settle(q ask, answer guestapi.Answer) {
 		p.send(outgoing{ID: q.id, Result: elicitationAnswer(answer)})
 		return
 	}
-	result := permissionAnswer(q.options, answer.Decision)
+	result := permissionAnswer(q.options, answer)
 	if q.editable && answer.Decision == guestapi.Allow && len(answer.Input) > 0 {
-		result.Meta = &editMeta{}
+		result.Meta = &ourMeta{}
 		result.Meta.Paddock.UpdatedInput = answer.Input
 	}
 	p.send(outgoing{ID: q.id, Result: result})
@@ -171,8 +224,15 @@ func elicitationAnswer(answer guestapi.Answer) elicitationResult {
 // permissionAnswer chooses the option by its kind. The kinds that last (always)
 // are never chosen: the agent would remember a grant outside our policy and
 // history. Without a fitting option nothing is granted.
-func permissionAnswer(options []permissionOption, decision guestapi.Decision) (r permissionResult) {
-	want := map[guestapi.Decision]string{guestapi.Allow: "allow_once", guestapi.Deny: "reject_once"}[decision]
+//
+// The protocol has no word for the reason; it goes with what agents do not know
+// and leave alone.
+func permissionAnswer(options []permissionOption, answer guestapi.Answer) (r permissionResult) {
+	want := map[guestapi.Decision]string{guestapi.Allow: "allow_once", guestapi.Deny: "reject_once"}[answer.Decision]
+	if answer.Reason != "" && answer.Decision == guestapi.Deny {
+		r.Meta = &ourMeta{}
+		r.Meta.Paddock.Reason = answer.Reason
+	}
 	r.Outcome.Outcome = "cancelled"
 	for _, o := range options {
 		if want != "" && o.Kind == want {

@@ -123,15 +123,16 @@ type permissionParams struct {
 	SessionID string             `json:"sessionId"`
 	ToolCall  update             `json:"toolCall"`
 	Options   []permissionOption `json:"options"`
-	Meta      editMeta           `json:"_meta"`
+	Meta      ourMeta            `json:"_meta"`
 }
 
-// editMeta is what ACP has no word for: an agent says with its request that it
-// takes another input, and is given that with the permission.
-type editMeta struct {
+// ourMeta is what ACP has no word for: an agent says with its request that it
+// takes another input, and is given that with the permission, or with a no why.
+type ourMeta struct {
 	Paddock struct {
 		Editable     bool            `json:"editable,omitempty"`
 		UpdatedInput json.RawMessage `json:"updatedInput,omitempty"`
+		Reason       string          `json:"reason,omitempty"`
 	} `json:"paddock"`
 }
 
@@ -146,7 +147,7 @@ type permissionResult struct {
 		Outcome  string `json:"outcome"` // selected, cancelled
 		OptionID string `json:"optionId,omitempty"`
 	} `json:"outcome"`
-	Meta *editMeta `json:"_meta,omitempty"`
+	Meta *ourMeta `json:"_meta,omitempty"`
 }
 
 type elicitationParams struct {

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -103,20 +104,36 @@ func (t *tool) freshOutput() string {
 	return strings.ToValidUTF8(fresh, "\uFFFD")
 }
 
-// command is the command line of an execute call.
-func (t *tool) command() string {
+// command is the command line of an execute call; guessed when it is no more
+// than the title.
+func (t *tool) command() (line string, guessed bool) {
 	in := asObject(t.input)
 	for _, key := range []string{"command", "cmd"} {
 		if s := asString(in[key]); s != "" {
-			return s
+			return s, false
 		}
 		var words []string
 		if json.Unmarshal(in[key], &words) == nil && len(words) > 0 {
-			return strings.Join(words, " ")
+			return shellLine(words), false
 		}
 	}
-	return t.title
+	return t.title, true
 }
+
+// shellLine writes words as a shell reads them, so that each stays one.
+func shellLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = w
+		if w == "" || strings.Trim(w, plainInShell) != "" {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// plainInShell are characters that mean only themselves to a shell.
+const plainInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,@%="
 
 // path is the file that a call is about.
 func (t *tool) path() string {
@@ -128,6 +145,31 @@ func (t *tool) path() string {
 	}
 	if len(t.paths) > 0 {
 		return t.paths[0]
+	}
+	return ""
+}
+
+// files are all files that a call names.
+func (t *tool) files() []string {
+	var list []string
+	if one := t.path(); one != "" {
+		list = append(list, one)
+	}
+	for _, name := range t.paths {
+		if name != "" && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// address is what a call fetches.
+func (t *tool) address() string {
+	in := asObject(t.input)
+	for _, key := range []string{"url", "uri", "href"} {
+		if s := asString(in[key]); s != "" {
+			return s
+		}
 	}
 	return ""
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -59,7 +61,7 @@ func TestPermissionAnswer(t *testing.T) {
 		{all, guestapi.Allow, "2"}, {all, guestapi.Deny, "4"}, {all, guestapi.Cancel, ""},
 		{lasting, guestapi.Allow, ""}, {lasting, guestapi.Deny, ""}, {nil, guestapi.Allow, ""},
 	} {
-		got := permissionAnswer(c.options, c.decision)
+		got := permissionAnswer(c.options, guestapi.Answer{Decision: c.decision})
 		if got.Outcome.OptionID != c.want || (got.Outcome.Outcome == "selected") != (c.want != "") {
 			t.Errorf("%v %s: %+v", c.options, c.decision, got)
 		}
@@ -85,16 +87,18 @@ func TestDescribe(t *testing.T) {
 		action event.Action
 		want   event.AskDetails
 	}{
-		"command":     {`{"kind":"execute","title":"t","name":"Bash","rawInput":{"command":"ls -la"}}`, event.ActionBash, event.AskDetails{Tool: "Bash", Title: "t", Command: "ls -la"}},
-		"argv":        {`{"kind":"execute","rawInput":{"command":["ls","-la"]}}`, event.ActionBash, event.AskDetails{Tool: "execute", Command: "ls -la"}},
-		"only title":  {`{"kind":"execute","title":"ls"}`, event.ActionBash, event.AskDetails{Tool: "ls", Title: "ls", Command: "ls"}},
-		"edit inside": {`{"kind":"edit","name":"w","locations":[{"path":"/workspace/a"}]}`, event.ActionUnspecified, event.AskDetails{Tool: "w", Path: "/workspace/a"}},
-		"relative":    {`{"kind":"edit","name":"w","rawInput":{"filePath":"a/../b"}}`, event.ActionUnspecified, event.AskDetails{Tool: "w", Path: "a/../b"}},
-		"escapes":     {`{"kind":"edit","name":"w","rawInput":{"path":"../b"}}`, event.ActionWriteOutside, event.AskDetails{Tool: "w", Path: "../b"}},
-		"outside":     {`{"kind":"delete","name":"w","rawInput":{"path":"/workspace2"}}`, event.ActionWriteOutside, event.AskDetails{Tool: "w", Path: "/workspace2"}},
-		"diff":        {`{"kind":"edit","name":"w","content":[{"type":"diff","path":"/etc/x","newText":""}]}`, event.ActionWriteOutside, event.AskDetails{Tool: "w", Path: "/etc/x"}},
-		"fetch":       {`{"kind":"fetch","title":"get it"}`, event.ActionUnspecified, event.AskDetails{Tool: "get it", Title: "get it"}},
-		"meta":        {`{"kind":"other","title":"t","_meta":{"claudeCode":{"toolName":"Task"}}}`, event.ActionUnspecified, event.AskDetails{Tool: "Task", Title: "t"}},
+		"command":     {`{"kind":"execute","title":"t","name":"Bash","rawInput":{"command":"ls -la"}}`, event.ActionBash, event.AskDetails{Tool: "Bash", Title: "t", Command: "ls -la", Kind: "execute"}},
+		"argv":        {`{"kind":"execute","rawInput":{"command":["ls","-la"]}}`, event.ActionBash, event.AskDetails{Tool: "execute", Command: "ls -la", Kind: "execute"}},
+		"only title":  {`{"kind":"execute","title":"ls"}`, event.ActionBash, event.AskDetails{Tool: "ls", Title: "ls", Command: "ls", Kind: "execute", Guessed: true}},
+		"edit inside": {`{"kind":"edit","name":"w","locations":[{"path":"/workspace/a"}]}`, event.ActionUnspecified, event.AskDetails{Tool: "w", Path: "/workspace/a", Kind: "edit", Paths: []string{"/workspace/a"}}},
+		"relative":    {`{"kind":"edit","name":"w","rawInput":{"filePath":"a/../b"}}`, event.ActionUnspecified, event.AskDetails{Tool: "w", Path: "a/../b", Kind: "edit", Paths: []string{"/workspace/b"}}},
+		"escapes":     {`{"kind":"edit","name":"w","rawInput":{"path":"../b"}}`, event.ActionWriteOutside, event.AskDetails{Tool: "w", Path: "../b", Kind: "edit", Paths: []string{"/b"}}},
+		"outside":     {`{"kind":"delete","name":"w","rawInput":{"path":"/workspace2"}}`, event.ActionWriteOutside, event.AskDetails{Tool: "w", Path: "/workspace2", Kind: "delete", Paths: []string{"/workspace2"}}},
+		"diff":        {`{"kind":"edit","name":"w","content":[{"type":"diff","path":"/etc/x","newText":""}]}`, event.ActionWriteOutside, event.AskDetails{Tool: "w", Path: "/etc/x", Kind: "edit", Paths: []string{"/etc/x"}}},
+		"fetch":       {`{"kind":"fetch","title":"get it"}`, event.ActionUnspecified, event.AskDetails{Tool: "get it", Title: "get it", Kind: "fetch"}},
+		"words":       {`{"kind":"execute","rawInput":{"command":["sh","-c","rm x; it's",""]}}`, event.ActionBash, event.AskDetails{Tool: "execute", Command: `sh -c 'rm x; it'\''s' ''`, Kind: "execute"}},
+		"address":     {`{"kind":"fetch","name":"f","rawInput":{"url":"https://x/"}}`, event.ActionUnspecified, event.AskDetails{Tool: "f", Kind: "fetch", URL: "https://x/"}},
+		"meta":        {`{"kind":"other","title":"t","_meta":{"claudeCode":{"toolName":"Task"}}}`, event.ActionUnspecified, event.AskDetails{Tool: "Task", Title: "t", Kind: "other"}},
 	} {
 		var u update
 		if err := json.Unmarshal([]byte(c.call), &u); err != nil {
@@ -110,6 +114,54 @@ func TestDescribe(t *testing.T) {
 		}
 		if d := cmp.Diff(c.want, details); d != "" {
 			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+// What a call names is said in full, with where its links lead: those of folders
+// on the way, dangling ones, and .. behind a link.
+func TestLinksAreFollowed(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	workspace := root + "/workspace"
+	for _, dir := range []string{workspace, root + "/etc/sub"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"out": root + "/etc", "up": "../etc/new", "loop": "loop", "sub": root + "/etc/sub"} {
+		if err := os.Symlink(to, workspace+"/"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{
+		"a": "/workspace/a", "./b/../a": "/workspace/a", "out/passwd": "/workspace/out/passwd /etc/passwd", "out/x/y": "/workspace/out/x/y /etc/x/y",
+		"up": "/workspace/up /etc/new", "sub/../x": "/workspace/x /etc/x", "loop": "/workspace/loop", root + "/etc/x": "/etc/x",
+	} {
+		if got := strings.ReplaceAll(strings.Join(followed(workspace, []string{name}), " "), root, ""); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if got := followed(workspace, make([]string, maxFiles+1)); got != nil {
+		t.Errorf("%d files", len(got))
+	}
+	tool := tool{kind: "edit", paths: []string{workspace + "/a", workspace + "/out/passwd"}}
+	if action, d := describe(&tool, workspace); action != event.ActionWriteOutside || len(d.Paths) != 3 {
+		t.Errorf("%s %v", action, d.Paths)
+	}
+}
+
+// A reason goes with a no.
+func TestPermissionReason(t *testing.T) {
+	options := []permissionOption{{"1", "", "reject_once"}, {"2", "", "allow_once"}}
+	for decision, want := range map[guestapi.Decision]string{
+		guestapi.Deny:  `{"outcome":{"outcome":"selected","optionId":"1"},"_meta":{"paddock":{"reason":"why"}}}`,
+		guestapi.Allow: `{"outcome":{"outcome":"selected","optionId":"2"}}`,
+	} {
+		if got, _ := json.Marshal(permissionAnswer(options, guestapi.Answer{Decision: decision, Reason: "why"})); string(got) != want {
+			t.Errorf("%s: %s", decision, got)
 		}
 	}
 }

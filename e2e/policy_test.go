@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/digitalocean/godo"
+)
+
+// A session whose policy allows all but rm: what its agent wants to run passes
+// by itself, is denied with the reason, or waits for a person where it cannot be
+// told what it does.
+func TestPolicyDecides(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	sess := s.create(`agent: demo
+name: ruled
+permissions:
+  default: allow
+  rules:
+    - {tool: bash, match: {command: 'rm *'}, action: deny}
+    - {tool: file.write, match: {path: 'kept/**'}, action: deny}
+`)
+	s.sh("ruled", "mkdir kept; echo x >kept/a; ln -s kept link")
+	for input, want := range map[string]string{
+		"run cat kept/a": "exit code 0\nx",
+		"run cat kept/a && sudo env A=b sh -c 'rm -rf kept'": "permission denied: I did not run cat kept/a && sudo env A=b sh -c 'rm -rf kept' (denied by policy: permissions.rules[0]: deny bash {command: rm *})",
+		"write link/a y": "permission denied: I did not write /workspace/link/a (denied by policy: permissions.rules[1]: deny file.write {path: kept/**})",
+		"run ls >kept/a": "(denied by policy: permissions.rules[1]",
+		"write free z":   "wrote /workspace/free",
+	} {
+		if out, errs, code := s.cli("prompt", "ruled", input); code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%s: %d\n%s\n%s", input, code, out, errs)
+		}
+	}
+	if out := s.sh("ruled", "cat kept/a"); out != "x\n" {
+		t.Errorf("kept/a is %q", out)
+	}
+	rules := map[string]int{}
+	for _, e := range s.history(sess.SessionID) {
+		if e.Kind == "policy.denied" {
+			var d struct{ Rule, Tool, Detail string }
+			if err := json.Unmarshal(e.Payload, &d); err != nil || d.Tool == "" || d.Detail == "" || e.RunID == "" {
+				t.Errorf("%s: %v", e.Payload, err)
+			}
+			rules[d.Rule]++
+		}
+	}
+	if rules["permissions.rules[0]: deny bash {command: rm *}"] != 1 || rules["permissions.rules[1]: deny file.write {path: kept/**}"] != 2 || len(rules) != 2 {
+		t.Errorf("denied: %v", rules)
+	}
+
+	run := s.send("ruled", "run $(echo rm) -rf kept")
+	asked := s.waitEvent(sess.SessionID, func(e godo.HostedAgentEvent) bool { return e.RunID == run && e.Kind == "run.human_input_requested" })
+	if !strings.Contains(string(asked.Payload), "known only when it runs") {
+		t.Errorf("nothing says why: %s", asked.Payload)
+	}
+	s.cli("cancel", "ruled")
+	if out := s.sh("ruled", "cat kept/a"); out != "x\n" { // no policy holds a person
+		t.Errorf("kept/a is %q", out)
+	}
+	s.sh("ruled", "rm -r kept")
+}
+
+// A mistake in a policy is named with its rule; nothing is made.
+func TestPolicyFaults(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	_, _, err := s.client().HostedAgents.CreateSessionFromManifest(t.Context(), []byte(`agent: demo
+permissions:
+  rules:
+  - {tool: bsh, action: deny}
+  - {tool: bash, match: {comand: x}, action: dny}
+`), nil)
+	for _, part := range []string{"line 4: permissions.rules[0].tool", "did you mean bash?", "line 5: permissions.rules[1].match.comand", "did you mean command?", "did you mean deny?"} {
+		wantRefusal(t, err, 400, part)
+	}
+}
