@@ -29,9 +29,11 @@ var layers = map[string]int{
 	"internal/guestapi": 3,
 	"internal/notify":   3,
 	"internal/runtimes": 3,
+	"internal/metrics":  3,
 	"internal/recovery": 3,
 
 	"internal/store/sqlstore": 4,
+	"internal/store/counted":  4,
 	"internal/sandbox/gvisor": 4,
 	"internal/network":        4,
 	"internal/template":       4,
@@ -64,6 +66,7 @@ var layers = map[string]int{
 var only = map[string][]string{
 	"internal/sandbox/gvisor": {"internal/daemon", "cmd/paddock"}, // the program is also the driver's runtime
 	"internal/store/sqlstore": {"internal/daemon"},
+	"internal/store/counted":  {"internal/daemon"},
 	"internal/network":        {"internal/daemon"},
 	"internal/template":       {"internal/daemon"},
 	"internal/daemon":         {"cmd/paddock"},

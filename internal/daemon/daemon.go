@@ -15,10 +15,12 @@ import (
 
 	"paddock/internal/clientcontext"
 	"paddock/internal/engine"
+	"paddock/internal/metrics"
 	"paddock/internal/network"
 	"paddock/internal/runtimes"
 	"paddock/internal/sandbox/gvisor"
 	"paddock/internal/server"
+	"paddock/internal/store/counted"
 	"paddock/internal/store/sqlstore"
 	"paddock/internal/template"
 )
@@ -74,6 +76,11 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 		return fmt.Errorf("open store: %w", err)
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
+	seen := metrics.New(cfg.Version)
+	counting, err := counted.New(ctx, st, seen)
+	if err != nil {
+		return err
+	}
 
 	kept, err := runtimes.Open(filepath.Join(cfg.DataDir, "runtimes"))
 	if err != nil {
@@ -105,13 +112,18 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 		}
 	}
 	e := engine.New(engine.Options{
-		Notify: channels,
-		Store:  st, Driver: driver, Logger: cfg.Log, MaxActiveSessions: cfg.MaxActiveSessions,
+		Notify: channels, Metrics: seen,
+		Store: counting, Driver: driver, Logger: cfg.Log, MaxActiveSessions: cfg.MaxActiveSessions,
 		Warnings: func() []string { return append(slices.Clone(warnings), host.warnings()...) },
 		Pool:     cfg.Pool, Reserve: cfg.Reserve, Free: func() (engine.Room, error) { return freeRoom(cfg.DataDir) },
 		HistoryRetention: cfg.HistoryRetention,
 	})
 	defer e.Stop()
+	seen.Watch(func() metrics.Reading {
+		r := e.Reading(ctx)
+		r.Host = readHost(cfg.DataDir)
+		return r
+	})
 	url := clientcontext.URLOf(l.Addr())
 	if err := admit(ctx, e, cfg, url); err != nil {
 		return err
@@ -129,7 +141,7 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 	cfg.Log.Info("serving", "url", url, "data_dir", cfg.DataDir, "version", cfg.Version,
 		"isolation", driver.Capabilities().Isolation, "limits", limits, "adopted", e.Adopted())
 	boss.tell("READY=1", fmt.Sprintf("STATUS=serving at %s, %d sandboxes adopted at the start", url, e.Adopted()))
-	return serve(ctx, cfg, e, l, url, boss)
+	return serve(ctx, cfg, e, seen, l, url, boss)
 }
 
 // openDriver opens the sandbox driver, and says what this host cannot do.
@@ -157,10 +169,10 @@ func openDriver(cfg Config, kept *runtimes.Set, ours runtimes.Runtime, templates
 }
 
 // serve answers calls until ctx ends.
-func serve(ctx context.Context, cfg Config, e *engine.Engine, l net.Listener, url string, boss supervisor) error {
+func serve(ctx context.Context, cfg Config, e *engine.Engine, seen *metrics.Metrics, l net.Listener, url string, boss supervisor) error {
 	calls, endCalls := context.WithCancel(context.WithoutCancel(ctx))
 	defer endCalls()
-	h := server.HTTP(server.New(server.Options{Engine: e, Logger: cfg.Log, Version: cfg.Version}))
+	h := server.HTTP(server.New(server.Options{Engine: e, Metrics: seen, Logger: cfg.Log, Version: cfg.Version}))
 	h.BaseContext = func(net.Listener) context.Context { return calls }
 	failed := make(chan error, 1)
 	stopped := make(chan struct{})

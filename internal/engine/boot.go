@@ -14,6 +14,7 @@ import (
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
+	"paddock/internal/metrics"
 	"paddock/internal/sandbox"
 	"paddock/internal/session"
 	"paddock/internal/store"
@@ -74,6 +75,7 @@ func (e *Engine) bringUp(ctx context.Context, a *actor, place *place, s session.
 	if err == nil || e.ctx.Err() != nil || errors.Is(err, errNotStarting) {
 		return // ready; or the server stops, and the next one goes on here; or it is being removed
 	}
+	e.metrics.Verb(metrics.Create, e.now().Sub(s.CreatedAt), err)
 	e.log.Error("start sandbox", "session_id", s.ID, "error", err)
 	why := "its sandbox could not be started"
 	var f *fault.Error
@@ -141,17 +143,19 @@ func (e *Engine) startFresh(ctx context.Context, a *actor, s session.Session, en
 // reportReady says that the session's machine is up.
 func (e *Engine) reportReady(ctx context.Context, sid id.Session, template string) error {
 	var sandbox id.Sandbox
+	var created time.Time
 	err := e.change(ctx, sid, func(c *change) error {
 		if c.s.State != session.Provisioning {
 			return errNotStarting
 		}
-		sandbox = c.s.Sandbox
+		sandbox, created = c.s.Sandbox, c.s.CreatedAt
 		c.emit(id.Run{}, event.SandboxAllocated, event.Allocated{SandboxID: sandbox.String(), Kind: e.driver.Capabilities().Isolation, Template: template})
 		return c.move(session.CauseUp, "")
 	})
 	if err != nil {
 		return fmt.Errorf("report ready: %w", err)
 	}
+	e.metrics.Verb(metrics.Create, e.now().Sub(created), nil)
 	e.log.Info("session ready", "session_id", sid, "sandbox_id", sandbox)
 	return nil
 }

@@ -29,6 +29,7 @@ type change struct {
 	s      session.Session
 	dirty  bool
 	drafts []event.Draft
+	begun  time.Time // when the events were appended
 	after  []func()
 	tell   []*courier // who is told of what happens
 }
@@ -67,6 +68,9 @@ func (e *Engine) change(ctx context.Context, sid id.Session, fn func(c *change) 
 	}
 	failpoint.Hit("engine.committed")
 	e.publish(c.s, last)
+	if len(c.drafts) > 0 {
+		e.metrics.Lag(time.Since(c.begun))
+	}
 	for _, fn := range c.after {
 		fn()
 	}
@@ -90,6 +94,7 @@ func (c *change) write() (last event.Event, err error) {
 	if len(c.drafts) == 0 {
 		return last, nil
 	}
+	c.begun = time.Now()
 	events, err := c.tx.Append(c.s.ID, c.now, c.drafts...)
 	if err != nil {
 		return last, fmt.Errorf("append events: %w", err)

@@ -11,6 +11,7 @@ import (
 	"paddock/internal/event"
 	"paddock/internal/fault"
 	"paddock/internal/id"
+	"paddock/internal/metrics"
 	"paddock/internal/notify"
 	"paddock/internal/sandbox"
 	"paddock/internal/store"
@@ -45,6 +46,9 @@ type Options struct {
 	// for a person, or that a run has ended.
 	Notify []notify.Channel
 
+	// Metrics counts and measures; nil means that nobody looks.
+	Metrics *metrics.Metrics
+
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -54,6 +58,7 @@ type Engine struct {
 	store    store.Store
 	driver   sandbox.Driver
 	log      *slog.Logger
+	metrics  *metrics.Metrics // may be nil
 	limit    int
 	warnings func() []string
 	now      func() time.Time // as exact as the store keeps it
@@ -90,7 +95,7 @@ func New(o Options) *Engine {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &Engine{
-		store: o.Store, driver: o.Driver, log: o.Logger, limit: o.MaxActiveSessions, warnings: o.Warnings,
+		store: o.Store, driver: o.Driver, log: o.Logger, metrics: o.Metrics, limit: o.MaxActiveSessions, warnings: o.Warnings,
 		now: func() time.Time { return now().Truncate(time.Microsecond) }, patience: answerPatience, tries: untilDone(), ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
 		flights: flights{byID: map[flightID]*flight{}}, host: host{free: o.Free, reserve: o.Reserve},
 	}

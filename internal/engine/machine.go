@@ -51,6 +51,8 @@ type machine struct {
 	listen  time.Time     // when to look whether the running run is silent
 	lost    time.Time     // since when there is no link
 	kills   hostKills
+
+	meter meter
 }
 
 // hold takes a started machine and begins to accept its guest. One that has said

@@ -11,6 +11,7 @@ import (
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
+	"paddock/internal/metrics"
 	"paddock/internal/session"
 )
 
@@ -91,7 +92,8 @@ func notReady(s session.Session) string {
 // started meanwhile wins, and so does whoever took the pause back (then wanted
 // says no; nil means that it cannot be taken back): the machine is thawed and
 // the error is errBusy. Machine calls that begin meanwhile wait for the outcome.
-func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReason, wanted func(s session.Session) bool) error {
+func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReason, wanted func(s session.Session) bool) (err error) {
+	defer e.measure(metrics.Pause)(&err)
 	ctx, cancel := context.WithTimeout(ctx, freezeDeadline)
 	defer cancel()
 	m := a.attached()
@@ -217,7 +219,8 @@ func (e *Engine) takeBackPause(ctx context.Context, sid id.Session) (done bool, 
 }
 
 // thaw is the one way out of a pause.
-func (e *Engine) thaw(ctx context.Context, a *actor) error {
+func (e *Engine) thaw(ctx context.Context, a *actor) (err error) {
+	defer e.measure(metrics.Resume)(&err)
 	m := a.attached()
 	if m == nil {
 		return e.refuseState(ctx, a.session)
@@ -228,7 +231,7 @@ func (e *Engine) thaw(ctx context.Context, a *actor) error {
 		return fault.Wrap(err, fault.Internal, "the session could not be resumed and stays paused; try again")
 	}
 	failpoint.Hit("resume.thawed")
-	err := e.change(context.WithoutCancel(ctx), a.session, func(c *change) error {
+	err = e.change(context.WithoutCancel(ctx), a.session, func(c *change) error {
 		if err := c.move(session.CauseResume, ""); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 
 	"paddock/internal/event"
 	"paddock/internal/id"
+	"paddock/internal/metrics"
 	"paddock/internal/session"
 )
 
@@ -41,6 +42,7 @@ func (e *Engine) startRemoval(sid id.Session) {
 
 // finishRemoval frees the machine, trying until nothing is left of it.
 func (e *Engine) finishRemoval(ctx context.Context, a *actor) {
+	done := e.measure(metrics.Remove)
 	m := a.attached()
 	if !e.insist(ctx, a, "free sandbox", func(ctx context.Context) error { return e.clearMachine(ctx, a) }) {
 		return // the next server goes on
@@ -57,6 +59,7 @@ func (e *Engine) finishRemoval(ctx context.Context, a *actor) {
 	if !marked {
 		return
 	}
+	done(new(error))
 	e.log.Info("session destroyed", "session_id", a.session)
 	e.forget(a.session)
 }

@@ -171,6 +171,7 @@ type Stats struct {
 	CPU      time.Duration // CPU time used since start, all processes of the machine
 	Memory   int64         // bytes in memory now that the host cannot take back
 	Full     int64         // bytes of memory from which on the machine has no more; what goes far beyond it, the host's kernel ends. 0: no limit
+	Disk     int64         // bytes on disk of what was written inside and is there still
 	Pids     int           // host processes and threads counted by the pids cgroup; 0 when unknown
 	OOMKills int           // processes of it the host's kernel killed for memory so far; 0 when unknown
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"paddock/internal/fault"
+	"paddock/internal/metrics"
 )
 
 const requestIDHeader = "X-Request-Id"
@@ -27,9 +28,10 @@ func (e *edge) observed(next http.Handler) http.Handler {
 		}
 		w.Header().Set(requestIDHeader, name)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		seen := &observedWriter{ResponseWriter: w, patience: e.options.AnswerTimeout}
+		seen := &observedWriter{ResponseWriter: w, patience: e.options.AnswerTimeout, route: metrics.OtherRoute}
 		begin := time.Now()
 		defer func() {
+			e.options.Metrics.Call(r.Method, seen.route, seen.status, seen.answered(begin))
 			e.log.Debug("call", "request_id", name, "method", r.Method, "path", r.URL.Path, "status", seen.status, "duration", time.Since(begin))
 		}()
 		defer func() {
@@ -54,22 +56,47 @@ func (e *edge) observed(next http.Handler) http.Handler {
 type observedWriter struct {
 	http.ResponseWriter
 	status   int           // 0 until the answer begins
+	begun    time.Time     // when it did
+	route    string        // the pattern that serves the call
 	patience time.Duration // how long its reader may take for a whole answer
+}
+
+// routed notes which route serves a call, and that it is under way.
+func (e *edge) routed(route string, next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if seen, ok := w.(*observedWriter); ok {
+			seen.route = route
+		}
+		defer e.options.Metrics.Begin(route)()
+		next(w, r)
+	}
+}
+
+// answered says how long after begin the answer began; of a call that had none,
+// how long ago that is.
+func (w *observedWriter) answered(begin time.Time) time.Duration {
+	if w.begun.IsZero() {
+		return time.Since(begin)
+	}
+	return w.begun.Sub(begin)
+}
+
+// note notes the status with which the answer begins.
+func (w *observedWriter) note(status int) {
+	if w.status == 0 {
+		w.status, w.begun = status, time.Now()
+	}
 }
 
 // WriteHeader notes the status.
 func (w *observedWriter) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
+	w.note(status)
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write begins the answer with 200 when nothing else did.
 func (w *observedWriter) Write(b []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
+	w.note(http.StatusOK)
 	return w.ResponseWriter.Write(b)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"paddock/internal/engine"
 	"paddock/internal/fault"
+	"paddock/internal/metrics"
 	"paddock/internal/server/sse"
 	"paddock/internal/team"
 )
@@ -22,9 +23,10 @@ var prefixes = []string{"/v2/harness-runtime", "/v2/agents"}
 // Options are what the edge is made of.
 type Options struct {
 	Engine    *engine.Engine
-	Logger    *slog.Logger // nil: none
-	Version   string       // shown by /healthz
-	PublicURL string       // how clients reach the server; empty: from the request
+	Logger    *slog.Logger     // nil: none
+	Metrics   *metrics.Metrics // what /metrics shows; nil: there is none
+	Version   string           // shown by /healthz
+	PublicURL string           // how clients reach the server; empty: from the request
 	Streams   sse.Options
 
 	// BodyTimeout is how long a caller may take to send a body; 0: a minute.
@@ -64,18 +66,21 @@ func newHandler(s surface, options Options) http.Handler {
 	}
 	options.BodyTimeout = cmp.Or(options.BodyTimeout, time.Minute)
 	options.AnswerTimeout = cmp.Or(options.AnswerTimeout, 2*time.Minute)
-	e := &edge{engine: s, streams: sse.New(options.Streams), log: options.Logger, options: options}
+	e := &edge{engine: measured{s, options.Metrics}, streams: sse.New(options.Streams), log: options.Logger, options: options}
 	root := http.NewServeMux()
-	root.HandleFunc("GET /healthz", e.health)
-	root.HandleFunc("GET /readyz", e.ready)
-	root.HandleFunc("GET /openapi.yaml", e.openapi)
+	root.HandleFunc("GET /healthz", e.routed("/healthz", e.health))
+	root.HandleFunc("GET /readyz", e.routed("/readyz", e.ready))
+	root.HandleFunc("GET /openapi.yaml", e.routed("/openapi.yaml", e.openapi))
+	if options.Metrics != nil {
+		root.HandleFunc("GET /metrics", e.routed("/metrics", options.Metrics.Handler(options.Logger).ServeHTTP))
+	}
 	for _, prefix := range prefixes {
 		routes := http.NewServeMux()
 		for _, route := range served {
-			routes.HandleFunc(route.method+" "+prefix+route.path, e.serve(route, prefix))
+			routes.HandleFunc(route.method+" "+prefix+route.path, e.routed(route.path, e.serve(route, prefix)))
 		}
 		for _, route := range unserved {
-			routes.HandleFunc(route.method+" "+prefix+route.path, e.refuse(route))
+			routes.HandleFunc(route.method+" "+prefix+route.path, e.routed(route.path, e.refuse(route)))
 		}
 		routes.HandleFunc("GET "+prefix+"/triggers/{by}/{session}", e.triggersBySession)
 		strict := e.authenticated(strictRoutes(routes))

@@ -106,6 +106,9 @@ type Reader interface {
 
 	// Receipt finds what is kept of the team's call under this key.
 	Receipt(ctx context.Context, team id.Team, key string) (Receipt, error)
+
+	// Census counts what lives. It takes longer the more that is.
+	Census(ctx context.Context) (Census, error)
 }
 
 // Tx is one transaction.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gvisor.dev/gvisor/runsc/boot"
@@ -55,9 +56,10 @@ func letGo(processes []*process) {
 type machine struct {
 	parts
 	driver *Driver
-	alarm  *os.File       // see oomAlarm; nil without groups
-	press  *os.File       // see pressAlarm
-	work   sync.WaitGroup // the watchers
+	alarm  *os.File               // see oomAlarm; nil without groups
+	press  *os.File               // see pressAlarm
+	work   sync.WaitGroup         // the watchers
+	layer  atomic.Pointer[string] // see written
 	done   chan struct{}
 	// pressed is MemoryAlarm; nil without press.
 	pressed chan struct{}
@@ -171,6 +173,7 @@ func (m *machine) Stats(context.Context) (sandbox.Stats, error) {
 	if m.group.kind() != "" {
 		stats.Full = m.full
 	}
+	stats.Disk = m.written()
 	return stats, nil
 }
 

@@ -194,6 +194,14 @@ func stats(t *testing.T, h Harness) {
 		}
 		return now.CPU > first.CPU+50*time.Millisecond
 	})
+	g.Run(1000, "self", "fill", "/tmp/filled", "8")
+	eventually(t, "bytes on disk grow", func() bool {
+		now, err := m.Stats(t.Context())
+		if err != nil {
+			t.Fatalf("stats: %v", err)
+		}
+		return now.Disk >= first.Disk+8<<20
+	})
 	const mib = 64
 	g.Spawn(1000, "self", "alloc", fmt.Sprint(mib))
 	eventually(t, "memory grows", func() bool {

@@ -137,4 +137,13 @@ func TestReadsUseIndexes(t *testing.T) {
 	if len(p.plan) == 0 || !strings.Contains(p.plan[0], "(team_id=? AND name_key=?)") {
 		t.Errorf("session by name: %q", p.plan)
 	}
+
+	// A census reads what lives, and nothing that has ended.
+	p = &planner{on: s.statements}
+	_, _ = one(ctx, queries{p}, scanStateCount, countSessions)
+	_, _ = one(ctx, queries{p}, scanStateCount, countRuns)
+	want := "SCAN sessions USING COVERING INDEX sessions_alive; SEARCH runs USING COVERING INDEX runs_open (state=?)"
+	if got := strings.Join(p.plan, "; "); got != want {
+		t.Errorf("census: %q", got)
+	}
 }

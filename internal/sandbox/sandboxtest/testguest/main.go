@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -170,6 +171,12 @@ func child(what string, args []string) {
 		}
 	case "write":
 		if err := os.WriteFile(args[0], []byte(args[1]), 0o644); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	case "fill": // path, MiB
+		mib, _ := strconv.Atoi(args[1])
+		if err := os.WriteFile(args[0], []byte(strings.Repeat("x", mib<<20)), 0o600); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
