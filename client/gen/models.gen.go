@@ -240,8 +240,14 @@ type Event struct {
 	// SourceRaw The agent's native frame, base64; only when asked for.
 	SourceRaw []byte `json:"source_raw,omitempty,omitzero"`
 
+	// SourceRawTruncatedBytes The same of source_raw; only when that is asked for.
+	SourceRawTruncatedBytes int64 `json:"source_raw_truncated_bytes,omitempty,omitzero"`
+
 	// Timestamp When it was stored.
 	Timestamp time.Time `json:"timestamp"`
+
+	// TruncatedBytes How many bytes of data were dropped: the event was too large, or is old in a history that was.
+	TruncatedBytes int64 `json:"truncated_bytes,omitempty,omitzero"`
 
 	// Type run.started, run.token_delta, run.completed and so on.
 	Type string `json:"type"`

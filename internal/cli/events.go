@@ -19,6 +19,7 @@ const patient = 15 * time.Minute
 // eventsFlags choose events.
 type eventsFlags struct {
 	options        client.EventsOptions
+	all            bool
 	follow, replay bool
 	since          string
 	newest         int
@@ -31,13 +32,14 @@ func newEvents(a *app) *cobra.Command {
 		Aliases: []string{"logs"},
 		GroupID: groupSessions,
 		Short:   "Print a session's history, or follow it",
-		Long: `Print a session's history: all of it, then end. With --follow: the recent
+		Long: `Print a session's history: all of it, then end, which --all says outright. With --follow: the recent
 history, then what happens; with --follow --replay all of it first. When the
 connection breaks or the server restarts, it goes on where it was: nothing is
 lost and nothing comes twice.
 
 Without SESSION: the history of all sessions in one, new ones included.`,
 		Example: `  paddock events hello
+  paddock events hello --all -o json > hello.jsonl
   paddock events hello --follow
   paddock events --follow --types run.completed,run.failed
   paddock events hello --since 10m --limit 50
@@ -70,6 +72,7 @@ Without SESSION: the history of all sessions in one, new ones included.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.follow, "follow", "f", false, "go on with what happens")
+	flags.BoolVar(&f.all, "all", false, "all that is stored, then end; with -o json one event a line")
 	flags.BoolVar(&f.replay, "replay", false, "with --follow: all of the history first")
 	flags.StringVar(&f.since, "since", "", "only what happened since: a `time` such as 10m (ago) or 2026-11-30T15:04:05Z")
 	flags.IntVar(&f.newest, "limit", 0, "only the newest so many; with --before the length of the page, at most 1000 (default 200)")
@@ -78,6 +81,9 @@ Without SESSION: the history of all sessions in one, new ones included.`,
 	flags.StringVar(&f.options.Run, "run", "", "only events of this `run`; ends with it")
 	flags.StringSliceVar(&f.options.Types, "types", nil, "only events of these `types`, with commas between them")
 	flags.BoolVar(&f.options.Raw, "raw", false, "with the agent's own frames (in JSON)")
+	for _, other := range []string{"follow", "since", "limit", "after", "before", "run"} {
+		cmd.MarkFlagsMutuallyExclusive("all", other)
+	}
 	cmd.MarkFlagsMutuallyExclusive("before", "follow")
 	cmd.MarkFlagsMutuallyExclusive("before", "after")
 	cmd.MarkFlagsMutuallyExclusive("before", "run")
@@ -215,6 +221,9 @@ func (a *app) printEvent(e client.Event) error {
 		return a.line(e)
 	}
 	line := fmt.Sprintf("%5d  %s  %-26s  %s", e.Seq, e.Timestamp.Local().Format("15:04:05"), e.Type, gist(e))
+	if e.TruncatedBytes > 0 {
+		line += fmt.Sprintf("  (%d bytes dropped)", e.TruncatedBytes)
+	}
 	_, err := fmt.Fprintln(plain.Writer(a.out), plain.Line(strings.TrimRight(line, " ")))
 	return err
 }

@@ -33,6 +33,7 @@ type ServeConfig struct {
 	Pool              int           // most started sandboxes kept ready for creates, 0: none
 	MemoryReserve     int           // MiB of memory of the host that creates leave free
 	DiskReserve       int           // MiB of the data folder's disk that creates leave free
+	HistoryLimit      int           // MiB of one session's history; 0: no limit
 	HistoryRetention  time.Duration // of removed sessions; 0: for ever
 	NotifyURL         string        // told when something waits or a run ends; empty: nobody
 	NotifyCommand     string        // likewise

@@ -15,6 +15,7 @@ const (
 	defaultMaxActiveSessions = 50
 	defaultPool              = 24
 	defaultReserve           = 512 // MiB, of memory and of disk
+	defaultHistoryLimit      = 256 // MiB
 	defaultHistoryRetention  = 30 * day
 )
 
@@ -22,7 +23,7 @@ func newServe(a *app) *cobra.Command {
 	places := clientcontext.Here()
 	cfg := ServeConfig{Listen: clientcontext.DefaultListen, DataDir: places.DataDir, MaxActiveSessions: defaultMaxActiveSessions,
 		Pool: defaultPool, MemoryReserve: defaultReserve, DiskReserve: defaultReserve,
-		HistoryRetention: defaultHistoryRetention, LogLevel: "info", LogFormat: "auto"}
+		HistoryLimit: defaultHistoryLimit, HistoryRetention: defaultHistoryRetention, LogLevel: "info", LogFormat: "auto"}
 	cmd := &cobra.Command{
 		Use:     "serve",
 		GroupID: groupServer,
@@ -61,6 +62,7 @@ data folder.`,
 	f.IntVar(&cfg.Pool, "pool", cfg.Pool, "most sandboxes to keep started for the next creates; 0 keeps none")
 	f.IntVar(&cfg.MemoryReserve, "memory-reserve", cfg.MemoryReserve, "`MiB` of this host's memory that new sessions leave free")
 	f.IntVar(&cfg.DiskReserve, "disk-reserve", cfg.DiskReserve, "`MiB` of the data folder's disk that new sessions leave free")
+	f.IntVar(&cfg.HistoryLimit, "history-limit", cfg.HistoryLimit, "`MiB` that the history of one session holds; past it the oldest native frames and outputs are dropped, and marked; 0 is no limit")
 	f.Var((*days)(&cfg.HistoryRetention), "history-retention", "how `long` rows and events of removed sessions stay readable, such as 30d or 12h; 0 keeps them for ever")
 	f.StringVar(&cfg.NotifyURL, "notify-url", "", "`URL` that is told, signed, when something waits for an answer or a run ends")
 	f.StringVar(&cfg.NotifyCommand, "notify-command", "", "`command` that is run when something waits for an answer or a run ends")
@@ -85,7 +87,7 @@ func (cfg *ServeConfig) complete(cmd *cobra.Command, places clientcontext.Places
 	for _, n := range []struct {
 		flag  string
 		value int
-	}{{"--pool", cfg.Pool}, {"--memory-reserve", cfg.MemoryReserve}, {"--disk-reserve", cfg.DiskReserve}} {
+	}{{"--pool", cfg.Pool}, {"--memory-reserve", cfg.MemoryReserve}, {"--disk-reserve", cfg.DiskReserve}, {"--history-limit", cfg.HistoryLimit}} {
 		if n.value < 0 {
 			return usagef(cmd, "%s is %d, it cannot be less than 0", n.flag, n.value)
 		}

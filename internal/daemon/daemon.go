@@ -34,6 +34,7 @@ type Config struct {
 	MaxActiveSessions int
 	Pool              int         // most spare sandboxes
 	Reserve           engine.Room // that creates leave of this host
+	HistoryLimit      int64       // bytes of one session; 0: none
 	HistoryRetention  time.Duration
 	NotifyURL         string    // told when something waits or a run ends; empty: nobody
 	NotifyCommand     string    // likewise
@@ -116,7 +117,7 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 		Store: counting, Driver: driver, Logger: cfg.Log, MaxActiveSessions: cfg.MaxActiveSessions,
 		Warnings: func() []string { return append(slices.Clone(warnings), host.warnings()...) },
 		Pool:     cfg.Pool, Reserve: cfg.Reserve, Free: func() (engine.Room, error) { return freeRoom(cfg.DataDir) },
-		HistoryRetention: cfg.HistoryRetention,
+		HistoryLimit: cfg.HistoryLimit, HistoryRetention: cfg.HistoryRetention,
 	})
 	defer e.Stop()
 	seen.Watch(func() metrics.Reading {

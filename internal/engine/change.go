@@ -57,7 +57,7 @@ func (e *Engine) change(ctx context.Context, sid id.Session, fn func(c *change) 
 		if err := fn(&c); err != nil {
 			return err
 		}
-		last, err = c.write()
+		last, err = c.write(e.historyLimit)
 		return err
 	})
 	if errors.Is(err, errNoChange) {
@@ -84,8 +84,10 @@ func (e *Engine) publish(s session.Session, last event.Event) {
 	e.teams.publish(s.Team, last.Place, false)
 }
 
-// write stores the row and appends the events; it gives the last of them.
-func (c *change) write() (last event.Event, err error) {
+// write stores the row and appends the events; it gives the last of them. What
+// makes a history too large pays for it: trimBatch events of the past, and two
+// for each new one, so that trimming keeps up and no append waits long for it.
+func (c *change) write(limit int64) (last event.Event, err error) {
 	if c.dirty {
 		if err := c.tx.UpdateSession(&c.s); err != nil {
 			return last, fmt.Errorf("store session: %w", err)
@@ -102,8 +104,18 @@ func (c *change) write() (last event.Event, err error) {
 	if err := c.notice(events); err != nil {
 		return last, fmt.Errorf("store notices: %w", err)
 	}
-	return events[len(events)-1], nil
+	last = events[len(events)-1]
+	size := c.s.History
+	for _, e := range events {
+		size += int64(len(e.Data) + len(e.SourceRaw))
+	}
+	if limit <= 0 || size <= limit {
+		return last, nil
+	}
+	return last, c.tx.TrimHistory(c.s.ID, limit, trimBatch+2*len(events))
 }
+
+const trimBatch = 64
 
 // move takes the session along its table and says so in its history.
 func (c *change) move(cause session.Cause, message string) error {

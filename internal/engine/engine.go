@@ -38,6 +38,10 @@ type Options struct {
 	// host cannot do; nil means none.
 	Warnings func() []string
 
+	// HistoryLimit is how many bytes of payloads and native frames one session's
+	// history holds; past it the oldest are dropped. 0 means no limit.
+	HistoryLimit int64
+
 	// HistoryRetention is how long rows and events of destroyed sessions stay
 	// readable; 0 means for ever.
 	HistoryRetention time.Duration
@@ -78,7 +82,8 @@ type Engine struct {
 	adopted atomic.Int64
 	leaving atomic.Bool
 
-	retention retention
+	historyLimit int64
+	retention    retention
 
 	mu     sync.Mutex
 	actors map[id.Session]*actor
@@ -101,6 +106,7 @@ func New(o Options) *Engine {
 	}
 	e.hub = newHub(e.store.Events, func(v event.Event) int64 { return v.Seq })
 	e.teams = newHub(e.store.TeamEvents, func(v event.Event) int64 { return v.Place })
+	e.historyLimit = o.HistoryLimit
 	e.retention.after = o.HistoryRetention
 	e.pool = newPool(e, o.Pool)
 	for _, channel := range o.Notify {

@@ -33,6 +33,7 @@ type house struct {
 	team   id.Team
 	pool   int                  // most spares
 	free   func() (Room, error) // of the host; nil: nobody knows
+	room   int64                // for a session's history; 0: no limit
 	keep   time.Duration        // what was destroyed; 0: for ever
 	notify []notify.Channel
 	haste  bool // what fails is tried again at once, also after a restart
@@ -61,7 +62,7 @@ func (h *house) start() {
 		h.t.Fatal(err)
 	}
 	h.store = st
-	h.Engine = New(Options{Store: st, Driver: h.driver, Logger: log, MaxActiveSessions: 5, Now: h.now, Notify: h.notify, Pool: h.pool, Free: h.free, Reserve: Room{Memory: 512 << 20, Disk: 1 << 30}, HistoryRetention: h.keep})
+	h.Engine = New(Options{Store: st, Driver: h.driver, Logger: log, MaxActiveSessions: 5, Now: h.now, Notify: h.notify, Pool: h.pool, Free: h.free, Reserve: Room{Memory: 512 << 20, Disk: 1 << 30}, HistoryLimit: h.room, HistoryRetention: h.keep})
 	if h.haste {
 		h.Engine.tries = tries{limit: 50 * time.Millisecond, first: time.Millisecond, most: 10 * time.Millisecond}
 	}

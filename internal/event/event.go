@@ -22,6 +22,11 @@ type Event struct {
 	// event was translated: its type, and its bytes where they were kept.
 	SourceType string
 	SourceRaw  []byte
+
+	// Dropped and RawDropped are how many bytes of Data and of SourceRaw were
+	// dropped: the event was too large, or is old in a history that was.
+	Dropped    int64
+	RawDropped int64
 }
 
 // Draft is an event before the store has given it its place in the history.
@@ -54,16 +59,19 @@ type Envelope struct {
 	Data       json.RawMessage `json:"data"`
 	SourceType string          `json:"source_event_type,omitempty"`
 	SourceRaw  []byte          `json:"source_raw,omitempty"`
+
+	TruncatedBytes    int64 `json:"truncated_bytes,omitempty"`
+	RawTruncatedBytes int64 `json:"source_raw_truncated_bytes,omitempty"`
 }
 
 // Envelope gives the wire form; raw says whether the native bytes go along.
 func (e Event) Envelope(raw bool) Envelope {
 	w := Envelope{
 		EventID: e.ID.String(), SessionID: e.Session.String(), RunID: e.Run.String(),
-		Timestamp: e.At.UTC(), Seq: e.Seq, Type: e.Kind, Data: e.Data, SourceType: e.SourceType,
+		Timestamp: e.At.UTC(), Seq: e.Seq, Type: e.Kind, Data: e.Data, SourceType: e.SourceType, TruncatedBytes: e.Dropped,
 	}
 	if raw {
-		w.SourceRaw = e.SourceRaw
+		w.SourceRaw, w.RawTruncatedBytes = e.SourceRaw, e.RawDropped
 	}
 	return w
 }

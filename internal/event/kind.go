@@ -30,5 +30,11 @@ var Kinds = []Kind{
 	SandboxReleased, RunLog, PolicyDenied, SessionUpdated,
 }
 
+// Output says whether the payload is what a tool took or gave, or what was
+// logged: of a history that grows too large it goes before what was said.
+func (k Kind) Output() bool {
+	return k == ToolCallStarted || k == ToolCallCompleted || k == RunLog
+}
+
 // Terminal says whether the kind ends its run.
 func (k Kind) Terminal() bool { return k == RunCompleted || k == RunFailed }

@@ -34,6 +34,7 @@ type Session struct {
 	EndedAt     time.Time // when it was destroyed or failed
 
 	LastSeq int64      // of its history
+	History int64      // bytes that it holds: payloads and native frames
 	Sandbox id.Sandbox // zero until one is allocated
 	Usage              // of all its runs
 	Memory  string     // "kept", or "lost:<reason>" after a recovery that could not keep it

@@ -122,7 +122,7 @@ type Tx interface {
 
 	// UpdateSession stores s over the row if that still has s.Generation, else
 	// ErrStale. The stored row, and s, then have the next generation. Place and
-	// time of the last event are not touched (see Append); nor are id, team, name,
+	// time of the last event and the size of the history are not touched (see Append); nor are id, team, name,
 	// adapter and time of creation, which never change.
 	UpdateSession(s *session.Session) error
 
@@ -170,9 +170,26 @@ type Tx interface {
 	// Append adds events to the end of a session's history and gives them their
 	// places: seq without gaps, a place in the team's history behind all others, a
 	// time that never runs behind the session's last (at is the clock now), and
-	// ids that sort in the order of seq (id.NewEvent). A draft without Data gets {}; a session that is absent is ErrNotFound.
+	// ids that sort in the order of seq (id.NewEvent). A draft without Data gets {};
+	// what is longer than an event may be is cut and marked (event.Fit); a session
+	// that is absent is ErrNotFound.
 	Append(session id.Session, at time.Time, drafts ...event.Draft) ([]event.Event, error)
+
+	// TrimHistory drops the oldest bodies of a session's history while it holds
+	// more than limit bytes: first native frames, then what tools took and gave,
+	// then whatever else is long. It looks at most events at the most, and goes on
+	// where it stood when called again. A trimmed event keeps places, id, time,
+	// kind and the short fields of its payload, and says how much was dropped.
+	TrimHistory(session id.Session, limit int64, most int) error
 }
+
+// What TrimHistory leaves alone, however much a history holds: of native frames
+// the newest, up to one part in RawShare of the limit, and of everything else
+// the newest Untrimmed events.
+const (
+	RawShare  = 8
+	Untrimmed = 256
+)
 
 // SessionFilter chooses sessions; zero fields choose all.
 type SessionFilter struct {

@@ -15,18 +15,20 @@ import (
 )
 
 var (
-	eventColumns = strings.Fields("session_id seq id run_id at_us kind source_type team place data")
+	eventColumns = strings.Fields("session_id seq id run_id at_us kind source_type team place dropped data")
 	insertEvent  = insertInto("events", eventColumns)
-	insertRaw    = insertInto("event_raw", strings.Fields("session_id seq raw"))
+	insertRaw    = insertInto("event_raw", strings.Fields("session_id seq raw raw_dropped"))
 
-	selectEvents  = "SELECT " + strings.Join(eventColumns, ", ") + ", NULL FROM events"
-	selectBare    = strings.Replace(selectEvents, "place, data", "place, x''", 1)
-	selectWithRaw = "SELECT " + strings.Join(eventColumns, ", ") + ", raw FROM events LEFT JOIN event_raw USING (session_id, seq)"
+	selectEvents  = "SELECT " + strings.Join(eventColumns, ", ") + ", NULL, 0 FROM events"
+	selectBare    = strings.Replace(selectEvents, "dropped, data", "dropped, x''", 1)
+	selectWithRaw = "SELECT " + strings.Join(eventColumns, ", ") + ", raw, COALESCE(raw_dropped, 0) FROM events LEFT JOIN event_raw USING (session_id, seq)"
 )
 
-// claimSeqs moves the end of a session's history by a number of events: it
-// gives the new end and the time of these events, which does not run behind.
+// claimSeqs moves the end of a session's history by a number of events and of
+// bytes, some of them raw: it gives the new end and the time of these events,
+// which does not run behind.
 const claimSeqs = `UPDATE sessions SET last_seq = last_seq + $2,
+	history_bytes = history_bytes + $4, raw_bytes = raw_bytes + $5,
 	last_event_at_us = CASE WHEN last_event_at_us > $3 THEN last_event_at_us ELSE $3 END
 	WHERE id = $1 RETURNING last_seq, last_event_at_us`
 
@@ -39,8 +41,8 @@ const claimPlaces = `UPDATE teams SET last_place = last_place + $2
 func scanEvent(rows *sql.Rows) (e event.Event, err error) {
 	var team int64
 	err = rows.Scan(
-		idInto(&e.Session), &e.Seq, idInto(&e.ID), idInto(&e.Run), momentInto(&e.At), &e.Kind, &e.SourceType, &team, &e.Place,
-		(*[]byte)(&e.Data), &e.SourceRaw,
+		idInto(&e.Session), &e.Seq, idInto(&e.ID), idInto(&e.Run), momentInto(&e.At), &e.Kind, &e.SourceType, &team, &e.Place, &e.Dropped,
+		(*[]byte)(&e.Data), &e.SourceRaw, &e.RawDropped,
 	)
 	return e, err
 }
@@ -111,7 +113,14 @@ func (x *tx) Append(session id.Session, at time.Time, drafts ...event.Draft) ([]
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	end, err := one(context.Background(), x.queries, scanEnd, claimSeqs, session.String(), len(drafts), created(at))
+	events := make([]event.Event, len(drafts))
+	bytes, raw := 0, 0
+	for i, d := range drafts {
+		events[i] = fresh(session, d)
+		raw += len(events[i].SourceRaw)
+		bytes += len(events[i].Data) + len(events[i].SourceRaw)
+	}
+	end, err := one(context.Background(), x.queries, scanEnd, claimSeqs, session.String(), len(drafts), created(at), bytes, raw)
 	if err != nil {
 		return nil, fmt.Errorf("append to %s: %w", session, err)
 	}
@@ -119,30 +128,35 @@ func (x *tx) Append(session id.Session, at time.Time, drafts ...event.Draft) ([]
 	if err != nil {
 		return nil, fmt.Errorf("append to the team of %s: %w", session, err)
 	}
-	events := make([]event.Event, len(drafts))
-	for i, d := range drafts {
-		back := int64(len(drafts) - 1 - i)
-		seq, place := end.seq-back, team.place-back
-		events[i] = event.Event{
-			ID: id.NewEvent(end.at, seq, tail(team.id, place)), Session: session, Run: d.Run, Seq: seq, Place: place, At: end.at,
-			Kind: d.Kind, Data: d.Data, SourceType: d.SourceType, SourceRaw: d.SourceRaw,
-		}
-		if len(d.Data) == 0 {
-			events[i].Data = json.RawMessage("{}")
-		}
-		if err := x.insertEvent(events[i], team.number); err != nil {
-			return nil, fmt.Errorf("append %s to %s: %w", d.Kind, session, err)
+	for i := range events {
+		e, back := &events[i], int64(len(events)-1-i)
+		e.Seq, e.Place, e.At = end.seq-back, team.place-back, end.at
+		e.ID = id.NewEvent(e.At, e.Seq, tail(team.id, e.Place))
+		if err := x.insertEvent(*e, team.number); err != nil {
+			return nil, fmt.Errorf("append %s to %s: %w", e.Kind, session, err)
 		}
 	}
 	return events, nil
 }
 
+// fresh is an event that has no place yet.
+func fresh(session id.Session, d event.Draft) event.Event {
+	if len(d.Data) == 0 {
+		d.Data = json.RawMessage("{}")
+	}
+	data, dropped, raw, rawDropped := event.Fit(d.Data, d.SourceRaw)
+	return event.Event{
+		Session: session, Run: d.Run, Kind: d.Kind, Data: data, SourceType: d.SourceType, SourceRaw: raw,
+		Dropped: int64(dropped), RawDropped: int64(rawDropped),
+	}
+}
+
 func (x *tx) insertEvent(e event.Event, team int64) error {
 	_, err := x.write(insertEvent, e.Session.String(), e.Seq, e.ID.String(), ref(e.Run), created(e.At), string(e.Kind), e.SourceType,
-		team, e.Place, []byte(e.Data))
+		team, e.Place, e.Dropped, []byte(e.Data))
 	if err != nil || len(e.SourceRaw) == 0 {
 		return err
 	}
-	_, err = x.write(insertRaw, e.Session.String(), e.Seq, e.SourceRaw)
+	_, err = x.write(insertRaw, e.Session.String(), e.Seq, e.SourceRaw, e.RawDropped)
 	return err
 }

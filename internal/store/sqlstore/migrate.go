@@ -35,6 +35,9 @@ func migrate(ctx context.Context, db *sql.DB, d dialect, log *slog.Logger) error
 	if current > newest {
 		return fmt.Errorf("the data has schema %d, this version of Paddock knows up to %d: %w", current, newest, ErrNewer)
 	}
+	if current > 0 && current < newest {
+		log.InfoContext(ctx, "migrating the database; a large one takes a while", "from", current, "to", newest)
+	}
 	results, err := provider.Up(ctx)
 	if err != nil {
 		return fmt.Errorf("migrate from schema %d: %w", current, err)

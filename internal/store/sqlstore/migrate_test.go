@@ -146,7 +146,7 @@ func checkOldData(t *testing.T, s *Store, version int64) {
 		ID: own, Team: tm, Name: "Old", Environment: env, Adapter: "demo", State: session.Paused, Generation: 12,
 		PauseReason: session.PauseIdle, PausePending: session.PauseManual, Reason: "why", Terminal: "over",
 		IdleTimeout: 15 * time.Minute, KeepWarm: true, ResumeOnTopoff: true, OpenAISession: "oai",
-		CreatedAt: at(4), LastEventAt: at(8), ActiveAt: at(5), Deadline: at(6), EndedAt: at(7), LastSeq: 2, Sandbox: box, Memory: "kept", Usage: used,
+		CreatedAt: at(4), LastEventAt: at(8), ActiveAt: at(5), Deadline: at(6), EndedAt: at(7), LastSeq: 2, History: 47, Sandbox: box, Memory: "kept", Usage: used,
 	})
 	gotEnv, err := s.Environment(ctx, env)
 	same(t, err, gotEnv, environment.Environment{
@@ -189,11 +189,15 @@ func checkOldData(t *testing.T, s *Store, version int64) {
 	if version >= 4 {
 		place = 11
 	}
+	var dropped, rawDropped int64
+	if version >= 9 {
+		dropped, rawDropped = 5, 7
+	}
 	gotEvents, err := s.TeamEvents(ctx, tm, store.EventPage{Raw: true})
 	same(t, err, gotEvents, []event.Event{
-		{ID: parsed[id.Event](t, "evt"+oldID), Session: own, Seq: 1, Place: place, At: at(8), Kind: event.SessionUpdated, Data: []byte(`{"status":"SESSION_STATUS_READY"}`)},
+		{ID: parsed[id.Event](t, "evt"+oldID), Session: own, Seq: 1, Place: place, At: at(8), Kind: event.SessionUpdated, Data: []byte(`{"status":"SESSION_STATUS_READY"}`), Dropped: dropped},
 		{ID: parsed[id.Event](t, "evt_01h455vb4pex5vsknk084sn02r"), Session: own, Run: run, Seq: 2, Place: place + 1, At: at(8), Kind: event.TokenDelta,
-			Data: []byte(`{"text":"x"}`), SourceType: "acp", SourceRaw: []byte{0, 255}},
+			Data: []byte(`{"text":"x"}`), SourceType: "acp", SourceRaw: []byte{0, 255}, RawDropped: rawDropped},
 	})
 	err = s.Update(ctx, func(tx store.Tx) error {
 		events, err := tx.Append(own, at(0), event.Draft{Kind: event.RunLog})

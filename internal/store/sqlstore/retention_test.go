@@ -21,7 +21,9 @@ func TestNothingOfASessionIsOverlooked(t *testing.T) {
 		want = append(want, name)
 		return err
 	}, `SELECT DISTINCT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c
-		WHERE t.type = 'table' AND c.name = 'session_id' ORDER BY t.name`)
+		WHERE t.type = 'table' AND c.name = 'session_id'
+		AND t.name <> 'notices' -- which go when they are delivered or too old
+		ORDER BY t.name`)
 	if err != nil {
 		t.Fatal(err)
 	}

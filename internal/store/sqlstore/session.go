@@ -11,11 +11,11 @@ import (
 	"paddock/internal/store"
 )
 
-// The columns of a session: those of its identity never change, place and time
-// of the last event change only with Append.
+// The columns of a session: those of its identity never change, those of its
+// history change only with Append and TrimHistory.
 var (
 	sessionIdentity = strings.Fields("id team_id name name_key adapter created_at_us")
-	sessionHistory  = strings.Fields("last_seq last_event_at_us")
+	sessionHistory  = strings.Fields("last_seq last_event_at_us history_bytes")
 	sessionMutable  = strings.Fields(`generation environment_id state pause_reason pause_pending reason terminal
 		idle_timeout_ms keep_warm resume_on_topoff openai_session active_at_us deadline_us ended_at_us sandbox_id memory tokens_in tokens_out cost_micros`)
 
@@ -63,7 +63,7 @@ func scanSession(rows *sql.Rows) (s session.Session, err error) {
 	var nameKey string
 	err = rows.Scan(
 		idInto(&s.ID), idInto(&s.Team), &s.Name, &nameKey, &s.Adapter, momentInto(&s.CreatedAt),
-		&s.LastSeq, momentInto(&s.LastEventAt),
+		&s.LastSeq, momentInto(&s.LastEventAt), &s.History,
 		&s.Generation, idInto(&s.Environment), &s.State, &s.PauseReason, &s.PausePending, &s.Reason, &s.Terminal,
 		millisInto(&s.IdleTimeout), &s.KeepWarm, &s.ResumeOnTopoff, &s.OpenAISession, momentInto(&s.ActiveAt), momentInto(&s.Deadline),
 		momentInto(&s.EndedAt), idInto(&s.Sandbox), &s.Memory, &s.TokensIn, &s.TokensOut, &s.CostMicros,
@@ -141,7 +141,7 @@ func (x *tx) CreateSession(s session.Session, limit int) error {
 	}
 	values := append([]any{
 		s.ID.String(), s.Team.String(), s.Name, session.NameKey(s.Name), s.Adapter, created(s.CreatedAt),
-		s.LastSeq, moment(s.LastEventAt),
+		s.LastSeq, moment(s.LastEventAt), s.History,
 	}, sessionMutableValues(s)...)
 	if _, err := x.write(insertSession, values...); err != nil {
 		return fmt.Errorf("create session %s: %w", s.Name, err)

@@ -24,6 +24,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"census", censusCases},
 		{"receipt", receiptCases},
 		{"notice", noticeCases},
+		{"trim", trimCases},
 		{"retention", retentionCases},
 		{"race", raceCases},
 	}
@@ -35,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		})
 	}
 	t.Run("log property", func(t *testing.T) { logProperty(t, open) })
+	t.Run("trim property", func(t *testing.T) { trimProperty(t, open) })
 }
 
 // testCase is one sentence of the contract.
