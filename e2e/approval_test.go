@@ -215,3 +215,31 @@ func TestLateStreamIsAsked(t *testing.T) {
 		t.Errorf("listed are %+v", all)
 	}
 }
+
+// A stream of all sessions that attaches late is asked what waits in any, though
+// much has happened since elsewhere.
+func TestLateStreamOfAllSessionsIsAsked(t *testing.T) {
+	s := startServer(t)
+	asking := s.create("agent: demo\n").SessionID
+	run := s.send(asking, "run echo hello")
+	a := s.waitAsk(asking, run)
+	talking := s.create("agent: demo\npermissions: {default: allow}\n").SessionID
+	for len(s.history(talking)) < 220 { // more than a stream begins with
+		s.turn(talking, "together "+strings.Repeat("true ; ", 40)+"true")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	frames, err := s.stream(ctx, "/events", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := next(frames)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Kind != godo.HostedAgentEventKindHITLRequested || first.SessionID != asking || !strings.Contains(string(first.Payload), a.HITLID) {
+		t.Errorf("the stream began with %s %s", first.Kind, first.Payload)
+	}
+	s.cancel(asking, run)
+	s.waitRun(asking, run)
+}

@@ -1,13 +1,20 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
 	"paddock/internal/approval"
 	"paddock/internal/event"
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
+	"paddock/internal/notify"
 	"paddock/internal/session"
 )
 
@@ -172,6 +179,106 @@ func TestEditedInputIsRefused(t *testing.T) {
 	wantFault(t, h.Answer(ctx, h.team, v.Name, a, answer(Answer{Outcome: approval.OutcomeApprove, ForSession: true})), fault.BadRequest, "approved once")
 	wantFault(t, h.Answer(ctx, h.team, v.Name, a, Answer{Outcome: approval.OutcomeApprove, Input: []byte(`["ls"]`)}), fault.BadRequest, "JSON object")
 	h.pending(v, 1)
+}
+
+// What waits in any session is found for who attaches late: what was answered is
+// not among it, and what the recent history has is left to that.
+func TestWaiting(t *testing.T) {
+	ctx := context.Background()
+	h := newHouse(t)
+	v, m, run := h.working(demoSpec)
+	for _, c := range []string{"one", "two", "three"} {
+		m.asks(t, run, c, c)
+	}
+	open := h.pending(v, 3)
+	if err := h.Answer(ctx, h.team, v.Name, open[1].ID.String(), Answer{Outcome: approval.OutcomeReject}); err != nil {
+		t.Fatal(err)
+	}
+	team, err := h.TeamFeed(ctx, h.team)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer team.Close()
+	own, err := h.Feed(ctx, h.team, v.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	for name, feed := range map[string]interface {
+		Waiting(ctx context.Context, upTo int64, raw bool) ([]event.Event, error)
+		Place(e event.Event) int64
+		Last() int64
+	}{"of the team": team, "of the session": own} {
+		waiting, err := feed.Waiting(ctx, feed.Last(), false)
+		if err != nil || len(waiting) != 2 || !strings.Contains(string(waiting[0].Data), open[0].ID.String()) || !strings.Contains(string(waiting[1].Data), open[2].ID.String()) {
+			t.Fatalf("%s: %v %v", name, waiting, err)
+		}
+		if before, err := feed.Waiting(ctx, feed.Place(waiting[1])-1, false); err != nil || len(before) != 1 {
+			t.Errorf("%s: before the last there are %v %v", name, before, err)
+		}
+	}
+}
+
+// Of many answers at once exactly one counts, and who gave the same is content.
+func TestAnsweredOnce(t *testing.T) {
+	ctx := context.Background()
+	h := newHouse(t)
+	v, m, run := h.working(demoSpec)
+	m.asks(t, run, "k", "ls")
+	a := h.pending(v, 1)[0].ID.String()
+	outcomes := []approval.Outcome{approval.OutcomeApprove, approval.OutcomeReject}
+	var wg sync.WaitGroup
+	results := make([]error, 20)
+	for i := range results {
+		wg.Go(func() {
+			results[i] = h.Answer(ctx, h.team, v.Name, a, Answer{Outcome: outcomes[i%2], Actor: "somebody"})
+		})
+	}
+	wg.Wait()
+	got := h.received(v)
+	if len(got) != 1 {
+		t.Fatalf("the history says %+v", got)
+	}
+	for i, err := range results {
+		if won := string(outcomes[i%2]) == got[0].Outcome; won && err != nil || !won && !fault.Is(err, fault.Conflict) {
+			t.Errorf("answer %s: %v, but it was decided %s", outcomes[i%2], err, got[0].Outcome)
+		}
+	}
+	if told := <-m.guest.answers; (told.Decision == guestapi.Allow) != (got[0].Outcome == string(approval.OutcomeApprove)) {
+		t.Errorf("the guest was told %+v", told)
+	}
+}
+
+// What is filled into a form is nowhere on the disk.
+func TestFormContentIsNotStored(t *testing.T) {
+	const secret = "correct-horse-battery-staple"
+	h := newHouseWith(t, func(h *house) { h.notify = []notify.Channel{&receiver{down: true}} })
+	v, m, run := h.working(demoSpec)
+	m.guest.report(t, run, guestapi.ReportAsk, "", guestapi.Ask{Key: "k", Action: event.ActionUnspecified, Details: event.AskDetails{Question: "Which password?"}})
+	a := h.pending(v, 1)[0].ID.String()
+	err := h.Answer(context.Background(), h.team, v.Name, a, Answer{Outcome: approval.OutcomeApprove, Content: map[string]any{"answer": secret}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told := <-m.guest.answers; told.Content["answer"] != secret {
+		t.Fatalf("the guest was told %+v", told)
+	}
+	err = filepath.WalkDir(h.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, []byte(secret)) {
+			t.Errorf("%s has it", path)
+		}
+		if !bytes.Contains(b, []byte("Which password?")) && filepath.Base(path) == "paddock.db-wal" {
+			t.Errorf("%s does not even have the question", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestTeamApprovals(t *testing.T) {

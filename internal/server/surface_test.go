@@ -238,8 +238,9 @@ func (h *story) Place(e event.Event) int64 { return e.Seq }
 func (h *story) Last() int64               { return int64(len(h.events)) }
 func (h *story) Ended() bool               { return false }
 
-func (h *story) Recent(context.Context) (int64, error) { return 0, nil }
-func (h *story) Changed(int64) <-chan struct{}         { return nil }
+func (h *story) Recent(context.Context) (int64, error)                       { return 0, nil }
+func (h *story) Waiting(context.Context, int64, bool) ([]event.Event, error) { return nil, nil }
+func (h *story) Changed(int64) <-chan struct{}                               { return nil }
 
 func (h *story) Read(_ context.Context, page store.EventPage) ([]event.Event, int64, error) {
 	events := h.events[min(page.After, h.Last()):]

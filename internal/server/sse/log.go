@@ -32,6 +32,10 @@ type Log interface {
 	// Recent gives the place after which the recent history begins.
 	Recent(ctx context.Context) (after int64, err error)
 
+	// Waiting gives the questions that wait for a person and stand at a place or
+	// before it, in order.
+	Waiting(ctx context.Context, upTo int64, raw bool) ([]event.Event, error)
+
 	// Last is the place of the newest published event, 0 when there is none.
 	Last() int64
 

@@ -103,6 +103,17 @@ func (m *memory) Find(_ context.Context, cursor string) (int64, bool, error) {
 
 func (m *memory) Recent(context.Context) (int64, error) { return m.recent, nil }
 
+func (m *memory) Waiting(_ context.Context, upTo int64, _ bool) (waiting []event.Event, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.events {
+		if e.Kind == event.HumanInputRequested && e.Seq <= upTo {
+			waiting = append(waiting, e)
+		}
+	}
+	return waiting, nil
+}
+
 func (m *memory) Last() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

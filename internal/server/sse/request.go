@@ -114,8 +114,9 @@ type span struct {
 	after     int64
 	until     int64 // last place; unless live
 	live      bool
-	run       id.Run       // only events of this run, which end the stream; zero: all
-	kinds     []event.Kind // only these; empty: all
+	waiting   []event.Event // what was asked before after, and still waits
+	run       id.Run        // only events of this run, which end the stream; zero: all
+	kinds     []event.Kind  // only these; empty: all
 	raw       bool
 	cursor    string // as asked for, when it is known
 	truncated bool   // the cursor is not known: from the beginning
@@ -161,7 +162,9 @@ func (want Request) span(ctx context.Context, log Log) (span, error) {
 	if want.Cursor == "" {
 		if s.live {
 			var err error
-			s.after, err = log.Recent(ctx)
+			if s.after, err = log.Recent(ctx); err == nil {
+				s.waiting, err = log.Waiting(ctx, s.after, s.raw)
+			}
 			return s, err
 		}
 		return s, nil

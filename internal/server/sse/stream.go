@@ -101,6 +101,13 @@ func (s *Streams) write(ctx context.Context, out *writer, log Log, part span) er
 	if err := out.state(state{State: "catching_up", Cursor: part.cursor, Truncated: part.truncated}); err != nil {
 		return err
 	}
+	for _, e := range part.waiting { // else nobody would answer whom nobody asked
+		if part.wants(e) {
+			if err := out.event(e, part.raw); err != nil {
+				return err
+			}
+		}
+	}
 	at, known, live := part.after, log.Last(), false
 	for {
 		ended := log.Ended() // before reading: then what is read is not older

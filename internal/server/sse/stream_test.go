@@ -45,6 +45,38 @@ func TestLiveStream(t *testing.T) {
 	equal(t, r.last(), "end")
 }
 
+// Who attaches is asked what still waits, before what is recent, once; who goes
+// on after a cursor was asked already.
+func TestWaitingIsAskedAgain(t *testing.T) {
+	log := newMemory()
+	first := log.fill(2)
+	asked := log.add(id.Run{}, event.HumanInputRequested, "may I?")
+	ids := log.fill(5)
+	s := serve(t, log, sse.Options{})
+	var readers []*reader
+	for _, c := range []struct {
+		path   string
+		recent int64
+		want   []string
+	}{
+		{"/", 6, append([]string{asked}, ids[3:]...)},
+		{"/", 1, append([]string{first[1], asked}, ids...)},
+		{"/?types=run.token_delta", 6, ids[3:]},
+		{"/?cursor=" + ids[0], 6, ids[1:]},
+	} {
+		log.recent = c.recent
+		r := s.open(t, c.path)
+		equal(t, r.state().State, "catching_up")
+		equal(t, r.ids(len(c.want)), c.want)
+		equal(t, r.state().State, "live")
+		readers = append(readers, r)
+	}
+	log.end()
+	for _, r := range readers {
+		r.atEnd()
+	}
+}
+
 func TestResume(t *testing.T) {
 	log := newMemory()
 	ids := log.fill(600) // more than two pages
