@@ -190,7 +190,7 @@ func checkOldData(t *testing.T, s *Store, version int64) {
 		place = 11
 	}
 	var dropped, rawDropped int64
-	if version >= 9 {
+	if version >= 10 {
 		dropped, rawDropped = 5, 7
 	}
 	gotEvents, err := s.TeamEvents(ctx, tm, store.EventPage{Raw: true})
