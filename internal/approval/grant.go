@@ -34,6 +34,9 @@ type Match struct {
 	// Path is the one file that may be read, written or deleted, whatever goes
 	// into it; empty where Input counts.
 	Path string `json:"path,omitempty"`
+	// Paths are what that file is in full, and where its links lead: should a
+	// link lead elsewhere, another file is meant.
+	Paths []string `json:"paths,omitempty"`
 	// Input is the tool's whole input, but a command's description; its keys
 	// are in order.
 	Input json.RawMessage `json:"input,omitempty"`
@@ -42,8 +45,8 @@ type Match struct {
 // fileKinds are the kinds of tool calls whose path says what they touch.
 var fileKinds = []string{"read", "edit", "delete"}
 
-// pathKeys are what agents call the file in a tool's input.
-var pathKeys = []string{"path", "file_path", "filePath", "abs_path"}
+// PathKeys are what agents call the file in a tool's input.
+var PathKeys = []string{"path", "file_path", "filePath", "abs_path"}
 
 // MatchOf gives what a grant for a question covers; ok is false when the
 // question says too little to tell the same one from another. Without the
@@ -56,9 +59,9 @@ func MatchOf(asked event.Asked) (m Match, ok bool) {
 	}
 	m = Match{Action: asked.Action, Tool: d.Tool, Kind: d.Kind}
 	if slices.Contains(fileKinds, d.Kind) && path.IsAbs(d.Path) {
-		for _, key := range pathKeys {
+		for _, key := range PathKeys {
 			if input[key] == d.Path {
-				m.Path = path.Clean(d.Path)
+				m.Path, m.Paths = path.Clean(d.Path), d.Paths
 				return m, true
 			}
 		}

@@ -62,6 +62,11 @@ func TestGrantCovers(t *testing.T) {
 			}
 		})
 	}
+	linked := edit
+	linked.Details.Paths = []string{"/workspace/a", "/etc/passwd"}
+	if m, _ := MatchOf(edit); (Grant{Match: m}).Covers(linked) {
+		t.Error("a file that has become a link elsewhere is covered")
+	}
 	other := run
 	other.Action = event.ActionBash
 	if m, _ := MatchOf(run); (Grant{Match: m}).Covers(other) {

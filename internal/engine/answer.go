@@ -42,8 +42,10 @@ func (e *Engine) Answer(ctx context.Context, team id.Team, ref, hitl string, ans
 		case !a.State.Open():
 			return fault.New(fault.Conflict, "approval %s is already %s", aid, a.State)
 		}
-		if len(answer.Input) > 0 && !a.Asked.Details.Editable {
-			return fault.New(fault.Unprocessable, "the agent takes no other input for %s; approve what it asks, or reject it with a reason", aid)
+		if len(answer.Input) > 0 {
+			if err := e.allowsEdit(c, a, answer.Input); err != nil {
+				return err
+			}
 		}
 		a.Input, a.Actor, a.Reason = answer.Input, answer.Actor, answer.Reason
 		if answer.ForSession {

@@ -167,6 +167,26 @@ func TestSeveralApprovals(t *testing.T) {
 	}
 }
 
+// A person may not give a tool what the policy denies it.
+func TestEditedInputIsHeldAgainstThePolicy(t *testing.T) {
+	ctx := context.Background()
+	h := newHouse(t)
+	v, m, run := h.working(demoSpec + "permissions: {default: ask, rules: [{tool: bash, match: {command: 'rm *'}, action: deny}, {tool: file.write, match: {path: '/etc/**'}, action: deny}]}\n")
+	m.asks(t, run, "k1", "ls")
+	m.guest.report(t, run, guestapi.ReportAsk, "", guestapi.Ask{Key: "k2", Action: event.ActionUnspecified, Details: event.AskDetails{
+		Tool: "write", Kind: "edit", Path: "a", Input: []byte(`{"path":"a"}`), Editable: true,
+	}})
+	open := h.pending(v, 2)
+	for i, inputs := range [][]string{{`{"command":"ls; rm -r /"}`, `{"command":"ls -l"}`}, {`{"path":"../etc/passwd"}`, `{"path":"b"}`}} {
+		aid := open[i].ID.String()
+		err := h.Answer(ctx, h.team, v.Name, aid, Answer{Outcome: approval.OutcomeApprove, Input: []byte(inputs[0])})
+		wantFault(t, err, fault.Unprocessable, "the policy denies that input")
+		if err := h.Answer(ctx, h.team, v.Name, aid, Answer{Outcome: approval.OutcomeApprove, Input: []byte(inputs[1])}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestEditedInputIsRefused(t *testing.T) {
 	ctx := context.Background()
 	h := newHouse(t)
