@@ -17,7 +17,7 @@ type Options struct {
 
 	// Memory bounds what all streams together hold for readers who do not take it,
 	// in bytes; when it is used up, who has taken nothing for the longest is cut,
-	// and may resume. 0: 128 MiB.
+	// and may resume. 0: 64 MiB.
 	Memory int
 }
 
@@ -38,7 +38,7 @@ func New(options Options) *Streams {
 		options.WriteTimeout = 30 * time.Second
 	}
 	if options.Memory <= 0 {
-		options.Memory = 128 << 20
+		options.Memory = 64 << 20
 	}
 	return &Streams{options: options, held: ledger{limit: options.Memory}}
 }
@@ -103,10 +103,11 @@ func (s *Streams) write(ctx context.Context, out *writer, log Log, part span) er
 	}
 	for _, e := range part.waiting { // else nobody would answer whom nobody asked
 		if part.wants(e) {
-			if err := out.event(e, part.raw); err != nil {
-				return err
-			}
+			out.event(e, part.raw)
 		}
+	}
+	if err := out.flush(); err != nil {
+		return err
 	}
 	at, known, live := part.after, log.Last(), false
 	for {
@@ -153,9 +154,7 @@ func (o *writer) page(ctx context.Context, log Log, part span, after int64) (upT
 			break
 		}
 		if part.wants(e) {
-			if err := o.event(e, part.raw); err != nil {
-				return 0, false, err
-			}
+			o.event(e, part.raw)
 		}
 		if !part.run.IsZero() && e.Kind.Terminal() {
 			over = true

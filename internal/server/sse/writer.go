@@ -97,9 +97,11 @@ func (o *writer) state(s state) error {
 }
 
 // event adds one entry of the history to what the next flush writes.
-func (o *writer) event(e event.Event, raw bool) error {
-	fmt.Fprintf(o.buffer(), "id: %s\nevent: %s\n", e.ID, e.Kind)
-	return o.data(e.Envelope(raw))
+func (o *writer) event(e event.Event, raw bool) {
+	frames := o.buffer()
+	fmt.Fprintf(frames, "id: %s\nevent: %s\ndata: ", e.ID, e.Kind)
+	frames.Grow(e.EnvelopeSize(raw) + 2)
+	frames.Write(append(e.AppendEnvelope(frames.AvailableBuffer(), raw), "\n\n"...))
 }
 
 // end is the last line of a stream that gives a part of the history.
