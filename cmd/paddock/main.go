@@ -46,6 +46,7 @@ func serve(ctx context.Context, cfg cli.ServeConfig) error {
 	err = daemon.Run(ctx, daemon.Config{
 		Version: version, Listen: cfg.Listen, DataDir: cfg.DataDir, TemplateDir: cfg.TemplateDir,
 		MaxActiveSessions: cfg.MaxActiveSessions, Pool: cfg.Pool,
+		SaveEvery:    cfg.SaveEvery,
 		Reserve:      engine.Room{Memory: int64(cfg.MemoryReserve) << 20, Disk: int64(cfg.DiskReserve) << 20},
 		HistoryLimit: int64(cfg.HistoryLimit) << 20, HistoryRetention: cfg.HistoryRetention,
 		NotifyURL: cfg.NotifyURL, NotifyCommand: cfg.NotifyCommand,

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,12 +18,13 @@ const (
 	defaultReserve           = 512 // MiB, of memory and of disk
 	defaultHistoryLimit      = 256 // MiB
 	defaultHistoryRetention  = 30 * day
+	defaultSaveEvery         = 2 * time.Minute
 )
 
 func newServe(a *app) *cobra.Command {
 	places := clientcontext.Here()
 	cfg := ServeConfig{Listen: clientcontext.DefaultListen, DataDir: places.DataDir, MaxActiveSessions: defaultMaxActiveSessions,
-		Pool: defaultPool, MemoryReserve: defaultReserve, DiskReserve: defaultReserve,
+		Pool: defaultPool, MemoryReserve: defaultReserve, DiskReserve: defaultReserve, SaveEvery: defaultSaveEvery,
 		HistoryLimit: defaultHistoryLimit, HistoryRetention: defaultHistoryRetention, LogLevel: "info", LogFormat: "auto"}
 	cmd := &cobra.Command{
 		Use:     "serve",
@@ -66,6 +68,7 @@ data folder.`,
 	f.Var((*days)(&cfg.HistoryRetention), "history-retention", "how `long` rows and events of removed sessions stay readable, such as 30d or 12h; 0 keeps them for ever")
 	f.StringVar(&cfg.NotifyURL, "notify-url", "", "`URL` that is told, signed, when something waits for an answer or a run ends")
 	f.StringVar(&cfg.NotifyCommand, "notify-command", "", "`command` that is run when something waits for an answer or a run ends")
+	f.DurationVar(&cfg.SaveEvery, "save-every", cfg.SaveEvery, "save the files of a session in use so often, beside after each run; it comes back with them should its sandbox be lost")
 	f.StringVar(&cfg.LogLevel, "log-level", cfg.LogLevel, "debug, info, warn or error")
 	f.StringVar(&cfg.LogFormat, "log-format", cfg.LogFormat, "text, json, or auto: text on a terminal")
 	return cmd
@@ -91,6 +94,9 @@ func (cfg *ServeConfig) complete(cmd *cobra.Command, places clientcontext.Places
 		if n.value < 0 {
 			return usagef(cmd, "%s is %d, it cannot be less than 0", n.flag, n.value)
 		}
+	}
+	if cfg.SaveEvery < time.Second {
+		return usagef(cmd, "--save-every is %s, at least 1s is needed", cfg.SaveEvery)
 	}
 	if err := oneOf(cmd, "--log-level", cfg.LogLevel, "debug", "info", "warn", "error"); err != nil {
 		return err

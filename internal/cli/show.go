@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -46,6 +47,8 @@ func (a *app) sessionPage(w io.Writer, s client.Session, asks []client.Approval)
 	}
 	if memory == "kept" {
 		memory = ""
+	} else if !s.RestoredTo.IsZero() {
+		memory += "; files of " + ago(a.now(), s.RestoredTo)
 	}
 	lines := [][2]string{{"name", s.Name}, {"id", s.SessionID}, {"agent", s.Adapter}, {"state", stateWord(s)}, {"run", run}}
 	for _, one := range asks {
@@ -54,13 +57,21 @@ func (a *app) sessionPage(w io.Writer, s client.Session, asks []client.Approval)
 	fields(w, append(lines,
 		[2]string{"idle", idle(a.now(), s)}, [2]string{"memory", memory},
 		[2]string{"tokens", tokens(s.TotalTokensIn, s.TotalTokensOut)}, [2]string{"cost", dollars(s.CumulativeCostMicros)},
-		[2]string{"isolation", s.Isolation}, [2]string{"limits", limits(s)},
+		[2]string{"saved", saved(a.now(), s)}, [2]string{"isolation", s.Isolation}, [2]string{"limits", limits(s)},
 		[2]string{"sandbox", s.SandboxID}, [2]string{"environment", s.ConfigID}, [2]string{"forked from", s.ParentSessionID},
 		[2]string{"created", ago(a.now(), s.CreatedAt)}, [2]string{"last event", ago(a.now(), s.LastEventAt)})...)
 	fmt.Fprintf(w, "\n%s\n", situation(s))
 	for _, command := range next(s, asks) {
 		fmt.Fprintln(w, "  "+command)
 	}
+}
+
+// saved says of when the files are that it would come back with.
+func saved(now time.Time, s client.Session) string {
+	if s.RecoveryPoint == nil {
+		return ""
+	}
+	return fmt.Sprintf("its files, %s (%d MiB)", ago(now, s.RecoveryPoint.At), s.RecoveryPoint.Bytes>>20)
 }
 
 // limits says what holds the machine to its size.

@@ -14,7 +14,7 @@ func situation(s client.Session) string {
 	case client.SessionProvisioning:
 		return "Its machine is being made."
 	case client.SessionUpdating:
-		return "It is being rolled back."
+		return "It is being restored."
 	case client.SessionDestroying:
 		return "It is being removed."
 	case client.SessionDestroyed:

@@ -17,6 +17,7 @@ import (
 	"paddock/internal/engine"
 	"paddock/internal/metrics"
 	"paddock/internal/network"
+	"paddock/internal/recovery"
 	"paddock/internal/runtimes"
 	"paddock/internal/sandbox/gvisor"
 	"paddock/internal/server"
@@ -36,10 +37,11 @@ type Config struct {
 	Reserve           engine.Room // that creates leave of this host
 	HistoryLimit      int64       // bytes of one session; 0: none
 	HistoryRetention  time.Duration
-	NotifyURL         string    // told when something waits or a run ends; empty: nobody
-	NotifyCommand     string    // likewise
-	Token             string    // admitted for the default team; empty: one is made
-	Out               io.Writer // for people
+	SaveEvery         time.Duration // see engine.Options
+	NotifyURL         string        // told when something waits or a run ends; empty: nobody
+	NotifyCommand     string        // likewise
+	Token             string        // admitted for the default team; empty: one is made
+	Out               io.Writer     // for people
 	Log               *slog.Logger
 }
 
@@ -112,7 +114,16 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 			return fmt.Errorf("prepare template %s: %w", template.Host, host.err)
 		}
 	}
+	points, err := recovery.Open(filepath.Join(cfg.DataDir, "recovery"))
+	if err != nil {
+		return err
+	}
+	rebooted, err := noteBoot(filepath.Join(cfg.DataDir, "boot-id"))
+	if err != nil {
+		return err
+	}
 	e := engine.New(engine.Options{
+		Points: points, SaveEvery: cfg.SaveEvery, Rebooted: rebooted,
 		Notify: channels, Metrics: seen,
 		Store: counting, Driver: driver, Logger: cfg.Log, MaxActiveSessions: cfg.MaxActiveSessions,
 		Warnings: func() []string { return append(slices.Clone(warnings), host.warnings()...) },

@@ -51,6 +51,9 @@ func (e *Engine) adopt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := e.dropPoints(ctx); err != nil {
+		return err
+	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(adoptAtOnce)
 	for _, s := range open {
@@ -118,13 +121,13 @@ func (e *Engine) takeUp(ctx context.Context, s session.Session, row store.Machin
 	case session.Destroying:
 		e.startRemoval(s.ID)
 	default:
+		if s.State == session.Paused && !has && e.restorable(s.ID) {
+			return // it was lost before; whoever wakes it has it restored
+		}
 		if err := e.recover(ctx, a, s, row, has); err != nil {
 			e.log.Error("recover sandbox", "session_id", s.ID, "error", err)
-			why := "its sandbox was gone when the server came back"
-			if !errors.Is(err, sandbox.ErrGone) {
-				why = "its sandbox could not be taken up again: " + err.Error()
-			}
-			a.post(func(ctx context.Context) { e.giveUp(ctx, a, session.CauseLost, why) })
+			l := e.lossFound(err)
+			a.post(func(ctx context.Context) { e.lose(ctx, a, l) })
 		}
 	}
 }
@@ -187,8 +190,8 @@ func (e *Engine) recover(ctx context.Context, a *actor, s session.Session, row s
 	return nil
 }
 
-// endUpdate puts a session whose rollback ended with its server back to where
-// its machine stands: it has not been replaced.
+// endUpdate puts a session whose rollback, or recovery, ended with its server to
+// where the machine that it has stands.
 func (e *Engine) endUpdate(ctx context.Context, sid id.Session, paused bool) error {
 	cause := session.CauseRollbackReady
 	if paused {
@@ -198,10 +201,10 @@ func (e *Engine) endUpdate(ctx context.Context, sid id.Session, paused bool) err
 		if paused && c.s.PauseReason == "" {
 			c.s.PauseReason = session.PauseManual
 		}
-		return c.move(cause, "the rollback was interrupted; the session is as it was before")
+		return c.move(cause, "the server ended meanwhile; the session goes on with the sandbox that it has")
 	})
 	if err != nil {
-		return fmt.Errorf("end interrupted rollback: %w", err)
+		return fmt.Errorf("end interrupted update: %w", err)
 	}
 	return nil
 }

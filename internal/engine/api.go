@@ -8,6 +8,7 @@ import (
 	"paddock/internal/event"
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
+	"paddock/internal/recovery"
 	"paddock/internal/session"
 )
 
@@ -19,6 +20,8 @@ type View struct {
 	// IdleAt is when it will be paused for being idle if nothing happens before;
 	// zero while that cannot happen.
 	IdleAt time.Time
+	// Saved is the newest recovery point; zero when there is none.
+	Saved recovery.Point
 	// Isolation and Limits are what this host's driver says of itself (see
 	// sandbox.Capabilities).
 	Isolation, Limits string

@@ -15,6 +15,7 @@ import (
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
 	"paddock/internal/metrics"
+	"paddock/internal/recovery"
 	"paddock/internal/sandbox"
 	"paddock/internal/session"
 	"paddock/internal/store"
@@ -70,7 +71,7 @@ func (e *Engine) bringUp(ctx context.Context, a *actor, place *place, s session.
 		}
 	}
 	if spare == nil {
-		err = e.startFresh(inTime, a, s, spec)
+		err = e.startMachine(inTime, a, s, spec, recovery.Point{})
 	}
 	if err == nil || e.ctx.Err() != nil || errors.Is(err, errNotStarting) {
 		return // ready; or the server stops, and the next one goes on here; or it is being removed
@@ -110,18 +111,20 @@ func (e *Engine) claim(ctx context.Context, a *actor, s session.Session, spec en
 	}
 	m := e.hold(s, spare.box, guestConfig(s, spec), e.now(), spare.caller)
 	a.attach(m)
-	err := e.reportReady(ctx, s.ID, spec.Template)
+	err := e.reportReady(ctx, s, spec.Template, recovery.Point{})
 	failpoint.Hit("boot.reported")
 	time.AfterFunc(reportLead, m.admit)
 	return err
 }
 
-// startFresh starts a machine for the session and waits for its guest.
-func (e *Engine) startFresh(ctx context.Context, a *actor, s session.Session, env environment.Spec) error {
+// startMachine starts a machine for the session, with the files of a point if one
+// is given, waits for its guest and reports the session ready.
+func (e *Engine) startMachine(ctx context.Context, a *actor, s session.Session, env environment.Spec, from recovery.Point) error {
 	if err := e.clearMachine(ctx, a); err != nil {
 		return fmt.Errorf("clear what an earlier start left: %w", err)
 	}
 	spec := machineSpec(s, env)
+	spec.Files = from.Folder
 	handle, err := e.plan(ctx, s, spec)
 	if err != nil {
 		return err
@@ -137,26 +140,37 @@ func (e *Engine) startFresh(ctx context.Context, a *actor, s session.Session, en
 	if err := m.waitUp(ctx); err != nil {
 		return fmt.Errorf("wait for guest: %w", err)
 	}
-	return e.reportReady(ctx, s.ID, env.Template)
+	return e.reportReady(ctx, s, env.Template, from)
 }
 
-// reportReady says that the session's machine is up.
-func (e *Engine) reportReady(ctx context.Context, sid id.Session, template string) error {
+// upCauses are the causes by which a session whose machine was started is ready.
+var upCauses = map[session.State]session.Cause{
+	session.Provisioning: session.CauseUp, session.Updating: session.CauseRecovered, session.Paused: session.CauseResume,
+}
+
+// reportReady says that the machine is up that was started for a session in the
+// state of s, with the files of a point if one is given.
+func (e *Engine) reportReady(ctx context.Context, s session.Session, template string, from recovery.Point) error {
 	var sandbox id.Sandbox
 	var created time.Time
-	err := e.change(ctx, sid, func(c *change) error {
-		if c.s.State != session.Provisioning {
+	err := e.change(ctx, s.ID, func(c *change) error {
+		if c.s.State != s.State {
 			return errNotStarting
 		}
 		sandbox, created = c.s.Sandbox, c.s.CreatedAt
 		c.emit(id.Run{}, event.SandboxAllocated, event.Allocated{SandboxID: sandbox.String(), Kind: e.driver.Capabilities().Isolation, Template: template})
-		return c.move(session.CauseUp, "")
+		if from == (recovery.Point{}) {
+			return c.move(upCauses[s.State], "")
+		}
+		return e.reportRestored(c, upCauses[s.State], from)
 	})
 	if err != nil {
 		return fmt.Errorf("report ready: %w", err)
 	}
-	e.metrics.Verb(metrics.Create, e.now().Sub(created), nil)
-	e.log.Info("session ready", "session_id", sid, "sandbox_id", sandbox)
+	if s.State == session.Provisioning {
+		e.metrics.Verb(metrics.Create, e.now().Sub(created), nil)
+	}
+	e.log.Info("session ready", "session_id", s.ID, "sandbox_id", sandbox)
 	return nil
 }
 
@@ -175,7 +189,7 @@ func (e *Engine) plan(ctx context.Context, s session.Session, spec sandbox.Spec)
 		return handle, err
 	}
 	err = e.change(ctx, s.ID, func(c *change) error {
-		if c.s.State != session.Provisioning {
+		if c.s.State != s.State {
 			return errNotStarting
 		}
 		c.s.Sandbox, c.dirty = sid, true

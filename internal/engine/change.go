@@ -165,7 +165,7 @@ func notNow(s session.Session) string {
 	case session.Provisioning:
 		return fmt.Sprintf("session %s is not ready yet; try again when it is", s.Name)
 	case session.Updating:
-		return fmt.Sprintf("session %s is being rolled back; try again when it is ready", s.Name)
+		return fmt.Sprintf("session %s is being restored; try again when it is ready", s.Name)
 	case session.Paused:
 		return fmt.Sprintf("session %s is paused (%s); resume it first", s.Name, s.PauseReason)
 	case session.Destroying, session.Destroyed:

@@ -25,7 +25,7 @@ func (e *Engine) watchClock() {
 	}
 }
 
-// tick pauses idle sessions, ends overdue runs, looks after silent ones, decides
+// tick pauses idle sessions, ends overdue runs, looks after silent ones, saves files, decides
 // what nobody answered and forgets what was kept long enough. It looks at
 // attached machines in memory, and asks the store for nothing but what is due.
 func (e *Engine) tick(now time.Time) {
@@ -40,6 +40,7 @@ func (e *Engine) tick(now time.Time) {
 		if m.unreachable(now) {
 			e.spawn(func(ctx context.Context) { e.giveUpRun(ctx, m) })
 		}
+		e.saveDue(m, now)
 		switch idle, over := m.due(now); {
 		case over:
 			e.overdue(m)

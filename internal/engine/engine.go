@@ -13,6 +13,7 @@ import (
 	"paddock/internal/id"
 	"paddock/internal/metrics"
 	"paddock/internal/notify"
+	"paddock/internal/recovery"
 	"paddock/internal/sandbox"
 	"paddock/internal/store"
 )
@@ -33,6 +34,14 @@ type Options struct {
 	// creates leave of it. A nil Free means that everything fits.
 	Free    func() (Room, error)
 	Reserve Room
+
+	// Points keep the saved files of sessions, from which those come back whose
+	// sandbox is lost; nil keeps none. SaveEvery is how often the files of a
+	// session in use are saved between the ends of its runs.
+	Points    *recovery.Points
+	SaveEvery time.Duration
+	// Rebooted says that this host was started anew since the last server ran.
+	Rebooted bool
 
 	// Warnings gives the sentences that a create answer carries, about what this
 	// host cannot do; nil means none.
@@ -76,6 +85,12 @@ type Engine struct {
 	cancel context.CancelFunc
 	crew   crew
 
+	points    *recovery.Points // nil: none
+	saveEvery time.Duration
+	saves     chan struct{} // holds a token for each save under way
+	restores  chan struct{} // and for each restore
+	rebooted  bool
+
 	flights flights
 	host    host
 	pool    *pool // nil: none
@@ -108,6 +123,11 @@ func New(o Options) *Engine {
 	e.teams = newHub(e.store.TeamEvents, func(v event.Event) int64 { return v.Place })
 	e.historyLimit = o.HistoryLimit
 	e.retention.after = o.HistoryRetention
+	if o.Points != nil && o.Driver.Capabilities().Files {
+		e.points = o.Points
+	}
+	e.saveEvery, e.rebooted = o.SaveEvery, o.Rebooted
+	e.saves, e.restores = make(chan struct{}, savesAtOnce), make(chan struct{}, restoresAtOnce)
 	e.pool = newPool(e, o.Pool)
 	for _, channel := range o.Notify {
 		e.couriers = append(e.couriers, &courier{engine: e, channel: channel, wake: make(chan struct{}, 1)})

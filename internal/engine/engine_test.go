@@ -15,6 +15,7 @@ import (
 	"paddock/internal/fault"
 	"paddock/internal/id"
 	"paddock/internal/notify"
+	"paddock/internal/recovery"
 	"paddock/internal/session"
 	"paddock/internal/store"
 	"paddock/internal/store/sqlstore"
@@ -35,6 +36,7 @@ type house struct {
 	free   func() (Room, error) // of the host; nil: nobody knows
 	room   int64                // for a session's history; 0: no limit
 	keep   time.Duration        // what was destroyed; 0: for ever
+	points bool                 // files are saved
 	notify []notify.Channel
 	haste  bool // what fails is tried again at once, also after a restart
 
@@ -62,7 +64,13 @@ func (h *house) start() {
 		h.t.Fatal(err)
 	}
 	h.store = st
-	h.Engine = New(Options{Store: st, Driver: h.driver, Logger: log, MaxActiveSessions: 5, Now: h.now, Notify: h.notify, Pool: h.pool, Free: h.free, Reserve: Room{Memory: 512 << 20, Disk: 1 << 30}, HistoryLimit: h.room, HistoryRetention: h.keep})
+	var points *recovery.Points
+	if h.points {
+		if points, err = recovery.Open(filepath.Join(h.dir, "recovery")); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	h.Engine = New(Options{Points: points, SaveEvery: time.Minute, Store: st, Driver: h.driver, Logger: log, MaxActiveSessions: 5, Now: h.now, Notify: h.notify, Pool: h.pool, Free: h.free, Reserve: Room{Memory: 512 << 20, Disk: 1 << 30}, HistoryLimit: h.room, HistoryRetention: h.keep})
 	if h.haste {
 		h.Engine.tries = tries{limit: 50 * time.Millisecond, first: time.Millisecond, most: 10 * time.Millisecond}
 	}

@@ -85,6 +85,12 @@ func (e *Engine) reach(ctx context.Context, team id.Team, ref string) (*machine,
 		return nil, nil, fault.New(fault.Conflict, "%s", notNow(s))
 	}
 	m := e.machineOf(s.ID)
+	if m == nil && s.State == session.Paused { // it was lost meanwhile
+		if err := e.wakeSession(ctx, s.ID); err != nil {
+			return nil, nil, err
+		}
+		m = e.machineOf(s.ID)
+	}
 	if m == nil {
 		return nil, nil, e.refuseState(ctx, s.ID)
 	}

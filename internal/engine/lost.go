@@ -2,19 +2,21 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"paddock/internal/event"
 	"paddock/internal/id"
 	"paddock/internal/session"
+	"paddock/internal/store"
 )
 
 // machineEnded is called when a machine ends that nobody asked to end.
 func (e *Engine) machineEnded(m *machine) {
 	exit := m.box.Exit()
-	why := "its sandbox was lost: " + exit.Reason
+	l := loss{"killed", "its sandbox was lost: " + exit.Reason}
 	if exit.OOM {
-		why = "its sandbox ran out of memory and was ended by the kernel"
+		l = loss{"oom", "its sandbox ran out of memory and was ended by the kernel"}
 	}
 	a := e.actor(m.session)
 	a.post(func(ctx context.Context) {
@@ -22,7 +24,7 @@ func (e *Engine) machineEnded(m *machine) {
 			return // removed meanwhile
 		}
 		e.log.Error("sandbox lost", "session_id", m.session, "reason", exit.Reason, "oom", exit.OOM)
-		e.giveUp(ctx, a, session.CauseLost, why)
+		e.lose(ctx, a, l)
 	})
 }
 
@@ -41,7 +43,12 @@ func (e *Engine) giveUp(ctx context.Context, a *actor, cause session.Cause, why 
 				return err
 			}
 			if cause != session.CauseBootFailed { // then it was never said to be allocated
-				e.release(c, a.attached(), why)
+				_, err := c.tx.Machine(c.ctx, c.s.ID)
+				if err == nil { // else it was said to be released when it was lost
+					e.release(c, a.attached(), why)
+				} else if !errors.Is(err, store.ErrNotFound) {
+					return err
+				}
 			}
 			return c.move(cause, why)
 		})

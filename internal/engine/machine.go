@@ -51,6 +51,7 @@ type machine struct {
 	listen  time.Time     // when to look whether the running run is silent
 	lost    time.Time     // since when there is no link
 	kills   hostKills
+	saving  saving
 
 	meter meter
 }
@@ -64,6 +65,7 @@ func (e *Engine) hold(s session.Session, box sandbox.Machine, config guestapi.Co
 	}
 	m.active, m.stored = lastActivity(s, e.now())
 	m.lost, m.kills.seen = e.now(), -1
+	m.saving.saved, m.saving.look = e.savedAt(s, started), e.now().Add(e.saveEvery)
 	if box.Paused() {
 		m.rest = frozen
 	}
@@ -105,6 +107,8 @@ func (m *machine) letGo() {
 			_ = link.Close()
 		}
 		m.wg.Wait()
+		m.saving.turn.Lock() // a save under way ends
+		defer m.saving.turn.Unlock()
 	})
 }
 

@@ -108,6 +108,7 @@ func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReaso
 		return thawed(ctx, m, err)
 	}
 	m.setRest(frozen)
+	e.saveFrozen(m)
 	e.log.Info("session paused", "session_id", a.session, "reason", reason)
 	return nil
 }
@@ -223,7 +224,7 @@ func (e *Engine) thaw(ctx context.Context, a *actor) (err error) {
 	defer e.measure(metrics.Resume)(&err)
 	m := a.attached()
 	if m == nil {
-		return e.refuseState(ctx, a.session)
+		return e.thawLost(ctx, a)
 	}
 	ctx, cancel := context.WithTimeout(ctx, freezeDeadline)
 	defer cancel()

@@ -44,7 +44,13 @@ func (e *Engine) startRemoval(sid id.Session) {
 func (e *Engine) finishRemoval(ctx context.Context, a *actor) {
 	done := e.measure(metrics.Remove)
 	m := a.attached()
-	if !e.insist(ctx, a, "free sandbox", func(ctx context.Context) error { return e.clearMachine(ctx, a) }) {
+	freed := e.insist(ctx, a, "free sandbox", func(ctx context.Context) error {
+		if err := e.clearMachine(ctx, a); err != nil {
+			return err
+		}
+		return e.removePoints(a.session)
+	})
+	if !freed {
 		return // the next server goes on
 	}
 	marked := e.insist(ctx, a, "mark session destroyed", func(ctx context.Context) error {

@@ -98,7 +98,7 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 		ID: id.New[id.Session](), Team: team, Name: name, Environment: env.ID, Adapter: env.Spec.Agent,
 		State: session.Provisioning, IdleTimeout: env.Spec.IdleTimeout, KeepWarm: env.Spec.KeepWarm,
 		ResumeOnTopoff: req.ResumeOnTopoff, OpenAISession: req.OpenAISession,
-		CreatedAt: now, LastEventAt: now, ActiveAt: now, Deadline: now.Add(bootDeadline), Memory: "kept",
+		CreatedAt: now, LastEventAt: now, ActiveAt: now, Deadline: now.Add(bootDeadline), Memory: memoryKept,
 	}
 	spare := place.spare
 	if spare != nil {
@@ -181,6 +181,9 @@ func (e *Engine) view(ctx context.Context, s session.Session) (View, error) {
 	}
 	can := e.driver.Capabilities()
 	v := View{Session: s, Run: r, Queued: len(queued), Isolation: can.Isolation, Limits: can.Limits}
+	if e.points != nil {
+		v.Saved, _ = e.points.Newest(s.ID)
+	}
 	if m := e.machineOf(s.ID); m != nil && s.State == session.Ready && r == nil {
 		v.IdleAt = m.idleAt()
 	}

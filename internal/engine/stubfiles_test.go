@@ -35,3 +35,24 @@ func (f *stubFiles) load(folder string) error {
 	f.text = string(text)
 	return err
 }
+
+// write gives the machine another text.
+func (f *stubFiles) write(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.text = text
+}
+
+// read gives its text, and how often that was saved.
+func (f *stubFiles) read() (text string, saves int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.text, f.saves
+}
+
+// failSaves is the error of every SaveFiles from now on.
+func (f *stubFiles) failSaves(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = err
+}

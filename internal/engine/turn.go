@@ -150,6 +150,7 @@ func (e *Engine) turnOver(c *change, r session.Run, wasActive bool) {
 	c.later(func() {
 		if m := e.machineOf(r.Session); m != nil {
 			m.runUntil(time.Time{})
+			e.saveSoon(m)
 		}
 		e.spawn(func(context.Context) { e.boundary(r.Session) })
 	})

@@ -183,6 +183,10 @@ type SessionState struct {
 	Status      string `json:"status"` // SESSION_STATUS_*
 	PauseReason string `json:"pause_reason,omitempty"`
 	Message     string `json:"message,omitempty"`
+	// Memory and RestoredTo are set when the session lost its memory: why, as
+	// lost:<reason>, and of when the files are that it goes on with.
+	Memory     string     `json:"memory,omitempty"`
+	RestoredTo *time.Time `json:"restored_to,omitempty"`
 }
 
 // Denied is the payload of PolicyDenied.

@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -41,8 +42,8 @@ func (d *Draft) Folder() string { return d.folder }
 // Keep makes the draft, with the files that are in its folder, the session's
 // newest point, durably, and removes the older ones. Runtime is the digest of
 // what saved the files. On error nothing has changed.
-func (d *Draft) Keep(at time.Time, runtime string) (Point, error) {
-	m, err := manifest{Version: manifestVersion, Session: d.session.String(), At: at.UTC(), Runtime: runtime}.seal(d.folder)
+func (d *Draft) Keep(ctx context.Context, at time.Time, runtime string) (Point, error) {
+	m, err := manifest{Version: manifestVersion, Session: d.session.String(), At: at.UTC(), Runtime: runtime}.seal(ctx, d.folder)
 	if err != nil {
 		return Point{}, errors.Join(err, d.Drop())
 	}

@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -41,13 +42,13 @@ func (m manifest) size() (sum int64) {
 }
 
 // seal makes everything in folder durable and names it in a manifest.
-func (m manifest) seal(folder string) (manifest, error) {
+func (m manifest) seal(ctx context.Context, folder string) (manifest, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return m, fmt.Errorf("list saved files: %w", err)
 	}
 	for _, entry := range entries {
-		f, err := measure(filepath.Join(folder, entry.Name()), true)
+		f, err := measure(ctx, filepath.Join(folder, entry.Name()), true)
 		if err != nil {
 			return m, fmt.Errorf("seal saved files: %w", err)
 		}
@@ -84,9 +85,9 @@ func readManifest(folder string) (m manifest, err error) {
 }
 
 // verify says which file is not as the manifest says.
-func (m manifest) verify(folder string) error {
+func (m manifest) verify(ctx context.Context, folder string) error {
 	for _, want := range m.Files {
-		have, err := measure(filepath.Join(folder, filepath.Base(want.Name)), false)
+		have, err := measure(ctx, filepath.Join(folder, filepath.Base(want.Name)), false)
 		if err != nil {
 			return fmt.Errorf("verify saved files: %w", err)
 		}
@@ -98,7 +99,7 @@ func (m manifest) verify(folder string) error {
 }
 
 // measure reads a file for its size and digest, and syncs it if it is new.
-func measure(path string, fresh bool) (f file, err error) {
+func measure(ctx context.Context, path string, fresh bool) (f file, err error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return f, err
@@ -110,8 +111,22 @@ func measure(path string, fresh bool) (f file, err error) {
 		}
 	}
 	hash := sha256.New()
-	n, err := io.Copy(hash, in)
+	n, err := io.Copy(hash, whileWanted{ctx, in})
 	return file{Name: filepath.Base(path), Size: n, SHA256: hex.EncodeToString(hash.Sum(nil))}, err
+}
+
+// whileWanted reads until ctx ends.
+type whileWanted struct {
+	ctx context.Context // of the call that reads
+	in  io.Reader
+}
+
+// Read is io.Reader's.
+func (r whileWanted) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.in.Read(p)
 }
 
 func syncPath(path string) error {

@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -125,7 +126,7 @@ func (p *Points) Sessions() (all []id.Session, err error) {
 // Find gives the newest point whose files are all there, byte for byte; ErrNone
 // when no point was made, and what is wrong when the points there are will not
 // do.
-func (p *Points) Find(sid id.Session) (Point, error) {
+func (p *Points) Find(ctx context.Context, sid id.Session) (Point, error) {
 	numbers, err := p.numbers(sid)
 	if err != nil {
 		return Point{}, err
@@ -138,7 +139,7 @@ func (p *Points) Find(sid id.Session) (Point, error) {
 		folder := p.folder(sid, n)
 		m, err := readManifest(folder)
 		if err == nil {
-			err = m.verify(folder)
+			err = m.verify(ctx, folder)
 		}
 		if err == nil {
 			return Point{At: m.At, Bytes: m.size(), Folder: folder}, nil

@@ -27,7 +27,7 @@ func keep(t *testing.T, p *Points, sid id.Session, text string, at time.Time) Po
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(d.Folder(), "pages"), text)
-	point, err := d.Keep(at, "runtime")
+	point, err := d.Keep(t.Context(), at, "runtime")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func names(t *testing.T, folder string) (list []string) {
 func TestTheNewestPointIsKept(t *testing.T) {
 	root, sid, other := t.TempDir(), id.New[id.Session](), id.New[id.Session]()
 	p := mustOpen(t, root)
-	if _, err := p.Find(sid); !errors.Is(err, ErrNone) {
+	if _, err := p.Find(t.Context(), sid); !errors.Is(err, ErrNone) {
 		t.Errorf("find without a point: %v", err)
 	}
 	at := time.Date(2026, 12, 1, 1, 2, 3, 4000, time.UTC)
@@ -71,7 +71,7 @@ func TestTheNewestPointIsKept(t *testing.T) {
 	keep(t, p, other, "of another", at)
 	keep(t, p, sid, "two", at.Add(time.Minute))
 	for range 2 { // once more after a restart
-		point, err := p.Find(sid)
+		point, err := p.Find(t.Context(), sid)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestUnfinishedPointsAreNone(t *testing.T) {
 	}
 	write(t, filepath.Join(d.Folder(), "pages"), "half")
 	p = mustOpen(t, root)
-	point, err := p.Find(sid)
+	point, err := p.Find(t.Context(), sid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,12 +148,12 @@ func TestDamagedPointsAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			damage(t, point.Folder)
-			found, err := p.Find(sid)
+			found, err := p.Find(t.Context(), sid)
 			if err != nil || found.Folder != older {
 				t.Errorf("found %+v, %v; want the older one", found, err)
 			}
 			damage(t, older)
-			if found, err = p.Find(sid); err == nil || errors.Is(err, ErrNone) {
+			if found, err = p.Find(t.Context(), sid); err == nil || errors.Is(err, ErrNone) {
 				t.Errorf("found %+v, %v; want what is wrong", found, err)
 			}
 		})

@@ -24,7 +24,7 @@ func sessionOnWire(v engine.View) gen.Session {
 	out := gen.Session{
 		SessionID: v.ID.String(), Name: v.Name, AgentKind: kindCustom, Adapter: v.Adapter, Status: v.State.Wire(),
 		CreatedAt: v.CreatedAt.UTC(), LastEventAt: v.LastEventAt.UTC(),
-		Message: v.Reason, Terminal: v.Terminal, Memory: v.Memory,
+		Message: v.Reason, Terminal: v.Terminal, Memory: v.Memory, RestoredTo: v.RestoredTo.UTC(),
 		PausePending: v.PausePending != "", AcceptsInput: v.AcceptsInput(),
 		SandboxID: v.Sandbox.String(), ConfigID: v.Environment.String(),
 		QueuedRuns: v.Queued, TotalTokensIn: v.TokensIn, TotalTokensOut: v.TokensOut, CumulativeCostMicros: v.CostMicros, KeepWarm: v.KeepWarm, IdleTimeoutSeconds: int64(v.IdleTimeout.Seconds()), IdleAt: v.IdleAt.UTC(),
@@ -40,6 +40,9 @@ func sessionOnWire(v engine.View) gen.Session {
 	}
 	if v.State == session.Paused {
 		out.PauseReason = string(v.PauseReason)
+	}
+	if !v.Saved.At.IsZero() {
+		out.RecoveryPoint = &gen.RecoveryPoint{At: v.Saved.At.UTC(), Bytes: v.Saved.Bytes}
 	}
 	if v.Run != nil {
 		out.Run = &gen.ActiveRun{RunID: v.Run.ID.String(), State: v.Run.State.Wire()}

@@ -38,6 +38,9 @@ type Session struct {
 	Sandbox id.Sandbox // zero until one is allocated
 	Usage              // of all its runs
 	Memory  string     // "kept", or "lost:<reason>" after a recovery that could not keep it
+	// RestoredTo is when the files were as they were found at the last recovery
+	// that lost the memory; zero when none did.
+	RestoredTo time.Time
 }
 
 // AcceptsInput says whether an input would be taken now, for the session's own

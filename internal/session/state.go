@@ -13,7 +13,7 @@ const (
 	Provisioning State = "provisioning" // its sandbox is being made
 	Ready        State = "ready"        // the sandbox reports that it is up
 	Paused       State = "paused"       // frozen in place
-	Updating     State = "updating"     // being rolled back
+	Updating     State = "updating"     // being rolled back, or its lost sandbox replaced
 	Destroying   State = "destroying"   // being removed; always ends in Destroyed
 	Destroyed    State = "destroyed"
 	Failed       State = "failed" // its machine is lost or never came up
@@ -35,6 +35,8 @@ const (
 	CauseRolledBack     Cause = "rolled_back"     // it succeeded
 	CauseRollbackReady  Cause = "rollback_ready"  // it failed, the session was ready
 	CauseRollbackPaused Cause = "rollback_paused" // it failed, the session was paused
+	CauseRecover        Cause = "recover"         // the machine is lost, its saved files are not
+	CauseRecovered      Cause = "recovered"       // another machine is up with those files
 	CauseLost           Cause = "lost"            // the machine is lost, nothing to restore from
 	CauseRemove         Cause = "remove"          // a person removes it
 	CauseGone           Cause = "gone"            // nothing of it is left on the host
@@ -56,6 +58,8 @@ var moves = map[move]State{
 	{Updating, CauseRolledBack}:     Ready,
 	{Updating, CauseRollbackReady}:  Ready,
 	{Updating, CauseRollbackPaused}: Paused,
+	{Ready, CauseRecover}:           Updating,
+	{Updating, CauseRecovered}:      Ready,
 	{Ready, CauseLost}:              Failed,
 	{Updating, CauseLost}:           Failed,
 	{Paused, CauseLost}:             Failed,

@@ -142,7 +142,7 @@ func (c *Conversation) updated(e client.Event, p client.Payload) {
 		}
 	case client.SessionUpdating:
 		c.Session.Terminal = ""
-		c.note(e, cmp.Or(message, "is being rolled back"), false)
+		c.note(e, cmp.Or(message, "is being restored"), false)
 	case client.SessionFailed:
 		c.Session.Message = message
 		c.note(e, "the session failed: "+cmp.Or(message, "no reason was given"), true)

@@ -439,6 +439,15 @@ type PauseRequest struct {
 	Cold bool `json:"cold,omitempty,omitzero"`
 }
 
+// RecoveryPoint The newest saved files of a session, with which it comes back should its sandbox be lost.
+type RecoveryPoint struct {
+	// At Of when the files are.
+	At time.Time `json:"at"`
+
+	// Bytes How much of the server's disk they take.
+	Bytes int64 `json:"bytes"`
+}
+
 // Region A place where sessions run.
 type Region struct {
 	// IsDefault Used when nothing else is said.
@@ -561,7 +570,7 @@ type Session struct {
 	// Limits What enforces its limits of CPU and memory, such as cgroup v2; none where this host cannot.
 	Limits string `json:"limits,omitempty,omitzero"`
 
-	// Memory kept, or lost:<reason> after a recovery that could not keep it.
+	// Memory kept, or lost:<reason> after a recovery that could not keep it: oom, killed, reboot, gone, unreachable.
 	Memory string `json:"memory,omitempty,omitzero"`
 
 	// Message Why it failed.
@@ -588,8 +597,14 @@ type Session struct {
 	// QueuedRuns Inputs that wait for their turn, the active run not counted.
 	QueuedRuns int `json:"queued_runs,omitempty,omitzero"`
 
+	// RecoveryPoint The newest saved files of a session, with which it comes back should its sandbox be lost.
+	RecoveryPoint *RecoveryPoint `json:"recovery_point,omitempty"`
+
 	// Region Where it runs.
 	Region string `json:"region,omitempty,omitzero"`
+
+	// RestoredTo After such a recovery, of when the files are that it went on with.
+	RestoredTo time.Time `json:"restored_to,omitempty,omitzero"`
 
 	// ResumeOnTopoff Resume by itself after a pause for zero balance.
 	ResumeOnTopoff bool `json:"resume_on_topoff"`

@@ -141,13 +141,17 @@ func checkOldData(t *testing.T, s *Store, version int64) {
 	if version >= 7 {
 		used = session.Usage{TokensIn: 20, TokensOut: 30, CostMicros: 40}
 	}
-	got, err := s.Session(ctx, tm, "old")
-	same(t, err, got, session.Session{
+	want := session.Session{
 		ID: own, Team: tm, Name: "Old", Environment: env, Adapter: "demo", State: session.Paused, Generation: 12,
 		PauseReason: session.PauseIdle, PausePending: session.PauseManual, Reason: "why", Terminal: "over",
 		IdleTimeout: 15 * time.Minute, KeepWarm: true, ResumeOnTopoff: true, OpenAISession: "oai",
 		CreatedAt: at(4), LastEventAt: at(8), ActiveAt: at(5), Deadline: at(6), EndedAt: at(7), LastSeq: 2, History: 47, Sandbox: box, Memory: "kept", Usage: used,
-	})
+	}
+	if version >= 11 {
+		want.RestoredTo = at(20)
+	}
+	got, err := s.Session(ctx, tm, "old")
+	same(t, err, got, want)
 	gotEnv, err := s.Environment(ctx, env)
 	same(t, err, gotEnv, environment.Environment{
 		ID: env, Team: tm, Name: "old", Source: "agent: demo", CreatedAt: at(3),

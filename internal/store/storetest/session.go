@@ -23,6 +23,7 @@ var sessionCases = []testCase{
 		s.State, s.PauseReason, s.PausePending = session.Paused, session.PauseIdle, session.PauseManual
 		s.Reason, s.Terminal, s.Memory = "why", "over", "lost:oom"
 		s.Usage = session.Usage{TokensIn: 1 << 40, TokensOut: 2, CostMicros: 3}
+		s.RestoredTo = start.Add(time.Hour)
 		s.Sandbox, s.Deadline, s.EndedAt = id.New[id.Sandbox](), time.Time{}, start.Add(time.Hour)
 		s.IdleTimeout, s.KeepWarm, s.ResumeOnTopoff = 90*time.Second, false, false
 		f.update(func(tx store.Tx) error { return tx.UpdateSession(&s) })

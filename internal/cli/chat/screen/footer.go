@@ -134,7 +134,7 @@ func (m *Model) standing() styled.Line {
 		}
 		return colored(text, styled.Warn)
 	case s.Status == client.SessionUpdating:
-		return colored("is rolled back …", styled.Warn)
+		return colored("is restored …", styled.Warn)
 	}
 	return colored("ready", styled.Good)
 }
