@@ -200,7 +200,10 @@ func TestFilesAreSavedNowAndThen(t *testing.T) {
 	s.sh(id, "echo one > file")
 	s.waitSaved(id, before)
 	killMachine(t, sess.SandboxID)
-	eventually(t, "it is back", func() bool { x := s.extras(id); return x.SandboxID != sess.SandboxID && x.Status == "SESSION_STATUS_READY" })
+	eventually(t, "it is back", func() bool {
+		x := s.extras(id)
+		return x.SandboxID != sess.SandboxID && x.Status == "SESSION_STATUS_READY"
+	})
 	if got := s.sh(id, "cat file"); got != "one\n" {
 		t.Errorf("the file is %q", got)
 	}
