@@ -65,6 +65,34 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// BenchmarkTrim is BenchmarkAppend with 20 events of one session whose history is
+// full: each append drops as much of the past.
+func BenchmarkTrim(b *testing.B) {
+	s := open(b, filepath.Join(b.TempDir(), "s.db"))
+	session := benchSessions(b, s, 1)[0]
+	drafts := make([]event.Draft, 20)
+	for i := range drafts {
+		drafts[i] = event.NewDraft(id.Run{}, event.ToolCallCompleted, event.ToolCompleted{Summary: fmt.Sprintf("%1000d", i)})
+		drafts[i].SourceRaw = make([]byte, 1000)
+	}
+	const limit = 4 << 20
+	var waits []time.Duration
+	for b.Loop() {
+		begun := time.Now()
+		err := s.Update(b.Context(), func(tx store.Tx) error {
+			if _, err := tx.Append(session, time.Now(), drafts...); err != nil {
+				return err
+			}
+			return tx.TrimHistory(session, limit, 100)
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		waits = append(waits, time.Since(begun))
+	}
+	reportWaits(b, waits)
+}
+
 // BenchmarkEvents reads a page of 100 from the middle of a history.
 func BenchmarkEvents(b *testing.B) {
 	s := open(b, filepath.Join(b.TempDir(), "s.db"))
