@@ -74,7 +74,7 @@ func (k *asker) askPerson(ctx context.Context, p client.Payload) error {
 		return k.askForm(ctx, p)
 	}
 	for {
-		line, err := k.readLine(ctx, "  [a]pprove, [r]eject, [d]efer? ")
+		line, err := k.readLine(ctx, "  [a]pprove, for the [s]ession, [r]eject, [d]efer? ")
 		if err != nil {
 			return err
 		}
@@ -83,6 +83,8 @@ func (k *asker) askPerson(ctx context.Context, p client.Payload) error {
 		switch strings.ToLower(word) {
 		case "a", "y", "approve", "yes":
 			answer.Outcome = client.OutcomeApprove
+		case "s", "session":
+			answer.Outcome, answer.ForSession = client.OutcomeApprove, true
 		case "r", "n", "reject", "no":
 			answer.Outcome = client.OutcomeReject
 		case "d", "defer":

@@ -23,6 +23,7 @@ func TestPersonIsAsked(t *testing.T) {
 		want                 client.AnswerRequest
 	}{
 		"approve":  {"ask", "efer? ", "a\n", exitOK, client.AnswerRequest{Outcome: client.OutcomeApprove}},
+		"session":  {"ask", "efer? ", "s\n", exitOK, client.AnswerRequest{Outcome: client.OutcomeApprove, ForSession: true}},
 		"nonsense": {"ask", "efer? ", "what\ny\n", exitOK, client.AnswerRequest{Outcome: client.OutcomeApprove}},
 		"reject":   {"ask", "efer? ", "r too dear\n", exitOK, client.AnswerRequest{Outcome: client.OutcomeReject, Reason: "too dear"}},
 		"defer":    {"ask", "efer? ", "d\n", exitConflict, client.AnswerRequest{Outcome: client.OutcomeDefer}},

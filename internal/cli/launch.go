@@ -32,8 +32,9 @@ TEXT, or --prompt, is the first thing said.
 The session lives on when you leave; 'paddock launch SESSION' comes back to it.
 Ctrl-C cancels what the agent works on, Ctrl-C again leaves. Enter sends, Alt-Enter
 begins a new line; what is sent while the agent works waits for its turn. When the
-agent asks for permission: y allows, n refuses, d leaves it for later. Tab goes
-through what tools did; Enter unfolds it. PgUp reads back.
+agent asks for permission: y allows, s allows it for the rest of the session, too,
+n refuses, d leaves it for later. Tab goes through what tools did; Enter unfolds it.
+PgUp reads back.
 
 Where input or output is no terminal, where TERM is dumb, and with --on-ask or
 -o json, each line of standard input is a prompt and the agent's words go to

@@ -78,7 +78,9 @@ func (m *Model) askKey(msg tea.KeyPressMsg) tea.Cmd {
 		m.focus = onInput
 	case key == "y" && !question && seen:
 		return m.answer(ask.ID, client.AnswerRequest{Outcome: client.OutcomeApprove})
-	case key == "y" && !question, key == "enter" && !question:
+	case key == "s" && !question && seen:
+		return m.answer(ask.ID, client.AnswerRequest{Outcome: client.OutcomeApprove, ForSession: true})
+	case (key == "y" || key == "s" || key == "enter") && !question:
 		return nil
 	case key == "enter":
 		return m.nextField(ask)

@@ -233,7 +233,7 @@ func (m *Model) answers(ask chat.Ask, width int) []styled.Line {
 	case m.focus != onAsk:
 		return []styled.Line{faint("Tab, then answer by a key").Fit(width)}
 	case !question:
-		return []styled.Line{cat(accent("y"), faint(" allow · "), accent("n"), faint(" refuse · "), accent("d"), faint(" later")).Fit(width)}
+		return []styled.Line{cat(accent("y"), faint(" allow · "), accent("s"), faint(" session · "), accent("n"), faint(" deny · "), accent("d"), faint(" later")).Fit(width)}
 	case len(field.Choices) > 0:
 		var lines []styled.Line
 		for i, c := range field.Choices[:min(9, len(field.Choices))] {

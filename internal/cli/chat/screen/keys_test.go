@@ -21,6 +21,8 @@ func TestAnswersByKey(t *testing.T) {
 		want    string
 	}{
 		{`{"command":"ls"}`, []string{"y"}, `answer h1 HITL_OUTCOME_APPROVE "" null`},
+		{`{"command":"ls"}`, []string{"s"}, `answer h1 HITL_OUTCOME_APPROVE "" for the session`},
+		{`{"question":"What?"}`, []string{"s", "o", "enter"}, `answer h1 HITL_OUTCOME_APPROVE "" {"answer":"so"}`},
 		{`{"command":"ls"}`, []string{"n", "enter"}, `answer h1 HITL_OUTCOME_REJECT "" null`},
 		{`{"command":"ls"}`, []string{"n", "n", "o", "enter"}, `answer h1 HITL_OUTCOME_REJECT "no" null`},
 		{`{"command":"ls"}`, []string{"n", "esc", "y"}, `answer h1 HITL_OUTCOME_APPROVE "" null`},

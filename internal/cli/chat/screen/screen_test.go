@@ -183,6 +183,9 @@ func (p *person) Cancel(_ context.Context, _, run string) (client.CancelAnswer, 
 
 func (p *person) Answer(_ context.Context, _, id string, a client.AnswerRequest) error {
 	b, _ := json.Marshal(a.Content)
+	if a.ForSession {
+		b = []byte("for the session")
+	}
 	return p.note("answer %s %s %q %s", id, a.Outcome, a.Reason, b)
 }
 
