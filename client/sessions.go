@@ -51,6 +51,14 @@ func (c *Client) Sessions(ctx context.Context, options ListOptions) (SessionList
 	})
 }
 
+// SandboxStats says what the sandboxes of sessions use, one page at a time.
+func (c *Client) SandboxStats(ctx context.Context, pageSize int, pageToken string) (SandboxStatsList, error) {
+	return do[SandboxStatsList](ctx, c, call{
+		method: http.MethodGet, path: []string{"sessions", "sandbox", "stats"},
+		query: values("page_size", positive(pageSize), "page_token", pageToken),
+	})
+}
+
 // Session gives one session.
 func (c *Client) Session(ctx context.Context, ref string) (Session, error) {
 	answer, err := do[gen.SessionAnswer](ctx, c, call{method: http.MethodGet, path: []string{"sessions", ref}})

@@ -8,6 +8,12 @@ type (
 	Session = gen.Session
 	// ActiveRun is the run that a session is working on.
 	ActiveRun = gen.ActiveRun
+	// SandboxStats is what a session's sandbox uses of the host.
+	SandboxStats = gen.SandboxStats
+	// SandboxStatsList is one page of them, newest session first.
+	SandboxStatsList = gen.SandboxStatsList
+	// OpenToolCall is what an agent is at.
+	OpenToolCall = gen.OpenToolCall
 	// SessionList is one page of sessions, newest first.
 	SessionList = gen.SessionList
 	// Run is one turn of a session's agent.

@@ -415,6 +415,21 @@ type InputRequest struct {
 	Text string `json:"text"`
 }
 
+// OpenToolCall The newest tool call of the active run that has not ended.
+type OpenToolCall struct {
+	// Name The tool.
+	Name string `json:"name"`
+
+	// StartedAt When it began.
+	StartedAt time.Time `json:"started_at"`
+
+	// Summary With what it was called: the command or path, else the beginning of its input.
+	Summary string `json:"summary"`
+
+	// ToolCallID Its id.
+	ToolCallID string `json:"tool_call_id"`
+}
+
 // Origin Which product workflow made a session.
 type Origin struct {
 	// Product direct, simulation or evaluation.
@@ -530,6 +545,55 @@ type RunList struct {
 
 	// Runs Newest first.
 	Runs []Run `json:"runs"`
+}
+
+// SandboxStats What a session's sandbox uses of the host. Without read_at nothing could be read, and the numbers are left out.
+type SandboxStats struct {
+	// CPUSeconds CPU time used since the sandbox was started.
+	CPUSeconds float64 `json:"cpu_seconds,omitempty,omitzero"`
+
+	// CreatedAt When it was asked for.
+	CreatedAt time.Time `json:"created_at"`
+
+	// DiskBytes Bytes on disk of what was written in it.
+	DiskBytes int64 `json:"disk_bytes,omitempty,omitzero"`
+
+	// MemoryBytes Memory that the host cannot take back.
+	MemoryBytes int64 `json:"memory_bytes,omitempty,omitzero"`
+
+	// MemoryLimitBytes How much it may have; left out without a limit.
+	MemoryLimitBytes int64 `json:"memory_limit_bytes,omitempty,omitzero"`
+
+	// Name Its name.
+	Name string `json:"name"`
+
+	// PauseReason While it is paused: manual, idle or zero_balance.
+	PauseReason string `json:"pause_reason,omitempty,omitzero"`
+
+	// QueuedRuns Inputs that wait for their turn.
+	QueuedRuns int `json:"queued_runs,omitempty,omitzero"`
+
+	// ReadAt When the numbers were read; that of a paused session does not move.
+	ReadAt time.Time `json:"read_at,omitempty,omitzero"`
+
+	// Run The run that a session is working on.
+	Run *ActiveRun `json:"run,omitempty"`
+
+	// SessionID The session.
+	SessionID string `json:"session_id"`
+
+	// Status Where it stands, as in Session.
+	Status string `json:"status"`
+
+	// ToolCall The newest tool call of the active run that has not ended.
+	ToolCall *OpenToolCall `json:"tool_call,omitempty"`
+}
+
+// SandboxStatsList One page, newest session first.
+type SandboxStatsList struct {
+	// NextPageToken Empty at the end.
+	NextPageToken string         `json:"next_page_token"`
+	Sessions      []SandboxStats `json:"sessions"`
 }
 
 // Session A running instance of an environment.

@@ -54,6 +54,7 @@ type machine struct {
 	saving  saving
 
 	meter meter
+	calls toolCalls
 }
 
 // hold takes a started machine and begins to accept its guest. One that has said

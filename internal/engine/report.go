@@ -67,6 +67,7 @@ func (m reporter) take(c *change, r guestapi.Report) error {
 	switch r.Type {
 	case guestapi.ReportEvent:
 		m.record(c, run.ID, r)
+		c.later(func() { m.calls.note(r.Kind, r.Data, c.now) })
 		return account(c, run, r)
 	case guestapi.ReportAsk:
 		var q guestapi.Ask

@@ -80,6 +80,7 @@ func (e *Engine) takeUpRun(ctx context.Context, m *machine) {
 	if err != nil || r == nil {
 		return // an error shows when the guest is back
 	}
+	e.findCalls(ctx, m, r.ID)
 	if r.State == session.RunRunning {
 		m.runUntil(r.Deadline)
 		m.listenAfter(silenceSettle)
@@ -151,6 +152,7 @@ func (e *Engine) turnOver(c *change, r session.Run, wasActive bool) {
 		if m := e.machineOf(r.Session); m != nil {
 			m.runUntil(time.Time{})
 			e.saveSoon(m)
+			m.calls.end()
 		}
 		e.spawn(func(context.Context) { e.boundary(r.Session) })
 	})

@@ -43,6 +43,7 @@ var examples = map[string]example{
 	"GET /sessions/{session}/events":    {query: "replay_only=true"},
 	"GET /events":                       {query: "replay_only=true"},
 	"GET /sessions/{session}/files":     {},
+	"GET /sessions/sandbox/stats":       {},
 	"GET /sessions/sandbox/sizes":       {},
 	"GET /regions":                      {},
 	"GET /sessions/{session}/approvals": {},

@@ -38,6 +38,7 @@ var served = []route{
 	{"GET", "/sessions/{session}/files", []string{"path"}, (*edge).listFiles},
 	{"GET", "/sessions/{session}/files/content", []string{"path"}, (*edge).readFile},
 
+	{"GET", "/sessions/sandbox/stats", []string{"page_size", "page_token"}, (*edge).listSandboxStats},
 	{"GET", "/sessions/sandbox/sizes", nil, (*edge).listSizes},
 	{"GET", "/regions", nil, (*edge).listRegions},
 }

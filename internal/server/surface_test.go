@@ -191,6 +191,13 @@ func (s *stage) Exec(_ context.Context, _ id.Team, _ string, req engine.ExecRequ
 	return s.result, s.err
 }
 
+func (s *stage) SandboxStats(context.Context, id.Team, int, string) ([]engine.SandboxStats, string, error) {
+	return []engine.SandboxStats{{
+		View: s.view, ReadAt: someTime, CPU: 1500 * time.Millisecond, Memory: 1 << 20, Limit: 1 << 30, Disk: 4096,
+		Calling: &engine.ToolCall{ID: "t", Name: "bash", Summary: "make", At: someTime},
+	}}, "next", s.err
+}
+
 func (s *stage) ListFiles(context.Context, id.Team, string, string) ([]guestapi.File, error) {
 	return []guestapi.File{{Name: "a", Path: "a", Type: "file", Size: 1, Mode: 0o644, ModTime: someTime}}, s.err
 }
