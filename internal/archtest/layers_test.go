@@ -13,6 +13,7 @@ var layers = map[string]int{
 	"internal/spelling":      0,
 	"internal/plain":         0,
 	"internal/trial":         0,
+	"internal/logging":       0,
 	"internal/embedded":      0,
 	"internal/clientcontext": 0,
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/lmittmann/tint"
+
+	"paddock/internal/logging"
 )
 
 // NewLogger makes the server's log: level is debug, info, warn or error; format
@@ -18,10 +20,13 @@ func NewLogger(w io.Writer, terminal bool, level, format string) (*slog.Logger, 
 		return nil, fmt.Errorf("log level is %q; it is debug, info, warn or error", level)
 	}
 	if format == "text" || format == "auto" && terminal {
-		return slog.New(tint.NewHandler(w, &tint.Options{Level: l, TimeFormat: time.TimeOnly, NoColor: !terminal})), nil
+		return named(tint.NewHandler(w, &tint.Options{Level: l, TimeFormat: time.TimeOnly, NoColor: !terminal})), nil
 	}
 	if format == "auto" && toJournal(w) {
-		return slog.New(newJournalHandler(w, l)), nil
+		return named(newJournalHandler(w, l)), nil
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), nil
+	return named(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), nil
 }
+
+// named makes a log whose lines name their call.
+func named(writes slog.Handler) *slog.Logger { return slog.New(logging.NewHandler(writes)) }

@@ -6,6 +6,7 @@ import (
 
 	"paddock/internal/fault"
 	"paddock/internal/id"
+	"paddock/internal/logging"
 )
 
 // actor runs the verbs that drive one session's machine, one after the other.
@@ -37,7 +38,8 @@ func (a *actor) post(verb func(ctx context.Context)) {
 // waits.
 func (a *actor) do(ctx context.Context, verb func(ctx context.Context) error) error {
 	done := make(chan error, 1)
-	a.post(func(own context.Context) {
+	a.post(func(life context.Context) {
+		own := logging.Carry(life, ctx)
 		if ctx.Err() != nil {
 			done <- context.Cause(ctx)
 			return

@@ -119,7 +119,7 @@ func (e *Engine) takeUp(ctx context.Context, s session.Session, row store.Machin
 	case session.Provisioning:
 		e.startAgain(ctx, a)
 	case session.Destroying:
-		e.startRemoval(s.ID)
+		e.startRemoval(ctx, s.ID)
 	default:
 		if s.State == session.Paused && !has && e.restorable(s.ID) {
 			return // it was lost before; whoever wakes it has it restored

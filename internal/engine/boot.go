@@ -50,7 +50,7 @@ func (e *Engine) boot(ctx context.Context, a *actor, place *place) {
 	}
 	place.leave()
 	if err != nil && ctx.Err() == nil {
-		e.log.Error("start sandbox", "session_id", a.session, "error", err)
+		e.log.ErrorContext(ctx, "start sandbox", "session_id", a.session, "error", err)
 		e.giveUp(ctx, a, session.CauseBootFailed, "its sandbox could not be started")
 	}
 }
@@ -66,7 +66,7 @@ func (e *Engine) bringUp(ctx context.Context, a *actor, place *place, s session.
 	var err error
 	if spare != nil {
 		if err = e.claim(inTime, a, s, spec, spare); err != nil && inTime.Err() == nil && !errors.Is(err, errNotStarting) {
-			e.log.Warn("claim spare sandbox; another is started", "session_id", s.ID, "sandbox_id", spare.id, "error", err)
+			e.log.WarnContext(ctx, "claim spare sandbox; another is started", "session_id", s.ID, "sandbox_id", spare.id, "error", err)
 			spare = nil
 		}
 	}
@@ -77,7 +77,7 @@ func (e *Engine) bringUp(ctx context.Context, a *actor, place *place, s session.
 		return // ready; or the server stops, and the next one goes on here; or it is being removed
 	}
 	e.metrics.Verb(metrics.Create, e.now().Sub(s.CreatedAt), err)
-	e.log.Error("start sandbox", "session_id", s.ID, "error", err)
+	e.log.ErrorContext(ctx, "start sandbox", "session_id", s.ID, "error", err)
 	why := "its sandbox could not be started"
 	var f *fault.Error
 	switch {
@@ -170,7 +170,7 @@ func (e *Engine) reportReady(ctx context.Context, s session.Session, template st
 	if s.State == session.Provisioning {
 		e.metrics.Verb(metrics.Create, e.now().Sub(created), nil)
 	}
-	e.log.Info("session ready", "session_id", s.ID, "sandbox_id", sandbox)
+	e.log.InfoContext(ctx, "session ready", "session_id", s.ID, "sandbox_id", sandbox)
 	return nil
 }
 

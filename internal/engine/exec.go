@@ -11,6 +11,7 @@ import (
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
+	"paddock/internal/logging"
 	"paddock/internal/session"
 )
 
@@ -176,12 +177,12 @@ func (x *execution) end(ctx context.Context) {
 	if x.machine.engine.leaving.Load() {
 		return
 	}
-	x.machine.engine.spawn(func(own context.Context) {
-		own, cancel := context.WithTimeout(own, linkPatience)
+	x.machine.engine.spawn(func(life context.Context) {
+		own, cancel := context.WithTimeout(logging.Carry(life, ctx), linkPatience)
 		defer cancel()
 		_, err := ask(own, x.machine, func(g guestapi.Guest) (struct{}, error) { return struct{}{}, g.EndExec(own, x.id) })
 		if err != nil && own.Err() == nil && !errors.Is(err, errSandboxLost) {
-			x.machine.engine.log.Debug("forget exec", "session_id", x.machine.session, "error", err)
+			x.machine.engine.log.DebugContext(own, "forget exec", "session_id", x.machine.session, "error", err)
 		}
 	})
 }

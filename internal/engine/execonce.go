@@ -10,6 +10,7 @@ import (
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
+	"paddock/internal/logging"
 	"paddock/internal/store"
 )
 
@@ -43,7 +44,7 @@ type flight struct {
 // execOnce begins the exec of this key, or joins it: then its outcome is a
 // *Replayed.
 func (e *Engine) execOnce(ctx context.Context, team id.Team, ref string, req ExecRequest) (ExecResult, error) {
-	f, first := e.flight(team, ref, req)
+	f, first := e.flight(ctx, team, ref, req)
 	if f.request != req.Once.Request {
 		return ExecResult{}, errOtherRequest
 	}
@@ -59,7 +60,7 @@ func (e *Engine) execOnce(ctx context.Context, team id.Team, ref string, req Exe
 }
 
 // flight finds the flight of a key or begins it.
-func (e *Engine) flight(team id.Team, ref string, req ExecRequest) (f *flight, first bool) {
+func (e *Engine) flight(ctx context.Context, team id.Team, ref string, req ExecRequest) (f *flight, first bool) {
 	at := flightID{team, req.Once.Key}
 	e.flights.mu.Lock()
 	defer e.flights.mu.Unlock()
@@ -67,7 +68,8 @@ func (e *Engine) flight(team id.Team, ref string, req ExecRequest) (f *flight, f
 		return f, false
 	}
 	f = &flight{request: req.Once.Request, done: make(chan struct{})}
-	begun := e.spawn(func(own context.Context) {
+	begun := e.spawn(func(life context.Context) {
+		own := logging.Carry(life, ctx)
 		defer close(f.done)
 		f.result, f.err = e.fly(own, team, ref, req)
 		if f.err != nil && own.Err() != nil {

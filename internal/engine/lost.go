@@ -91,7 +91,7 @@ func (e *Engine) insist(ctx context.Context, a *actor, what string, step func(ct
 		if ctx.Err() != nil {
 			return false
 		}
-		e.log.Error(what, "session_id", a.session, "error", err, "again_in", wait)
+		e.log.ErrorContext(ctx, what, "session_id", a.session, "error", err, "again_in", wait)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

@@ -109,7 +109,7 @@ func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReaso
 	}
 	m.setRest(frozen)
 	e.saveFrozen(m)
-	e.log.Info("session paused", "session_id", a.session, "reason", reason)
+	e.log.InfoContext(ctx, "session paused", "session_id", a.session, "reason", reason)
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (e *Engine) freezeMachine(ctx context.Context, m *machine, reason session.P
 	}
 	unsaved := err != nil
 	if unsaved {
-		e.log.Warn("pausing without the guest's help", "session_id", m.session, "error", err)
+		e.log.WarnContext(ctx, "pausing without the guest's help", "session_id", m.session, "error", err)
 	}
 	failpoint.Hit("pause.drained")
 	if err := m.box.Pause(ctx); err != nil {
@@ -240,7 +240,7 @@ func (e *Engine) thaw(ctx context.Context, a *actor) (err error) {
 		return e.startNext(c)
 	})
 	if err == nil {
-		e.log.Info("session resumed", "session_id", a.session)
+		e.log.InfoContext(ctx, "session resumed", "session_id", a.session)
 	}
 	return err
 }

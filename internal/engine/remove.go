@@ -5,6 +5,7 @@ import (
 
 	"paddock/internal/event"
 	"paddock/internal/id"
+	"paddock/internal/logging"
 	"paddock/internal/metrics"
 	"paddock/internal/session"
 )
@@ -27,17 +28,17 @@ func (e *Engine) RemoveSession(ctx context.Context, team id.Team, ref string) er
 		if err := c.move(session.CauseRemove, ""); err != nil {
 			return err
 		}
-		c.later(func() { e.startRemoval(c.s.ID) })
+		c.later(func() { e.startRemoval(ctx, c.s.ID) })
 		return nil
 	})
 	return err
 }
 
 // startRemoval ends what the actor is at and frees the machine.
-func (e *Engine) startRemoval(sid id.Session) {
+func (e *Engine) startRemoval(from context.Context, sid id.Session) {
 	a := e.actor(sid)
 	a.interrupt()
-	a.post(func(ctx context.Context) { e.finishRemoval(ctx, a) })
+	a.post(func(life context.Context) { e.finishRemoval(logging.Carry(life, from), a) })
 }
 
 // finishRemoval frees the machine, trying until nothing is left of it.
@@ -66,7 +67,7 @@ func (e *Engine) finishRemoval(ctx context.Context, a *actor) {
 		return
 	}
 	done(new(error))
-	e.log.Info("session destroyed", "session_id", a.session)
+	e.log.InfoContext(ctx, "session destroyed", "session_id", a.session)
 	e.forget(a.session)
 }
 

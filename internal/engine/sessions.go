@@ -11,6 +11,7 @@ import (
 	"paddock/internal/failpoint"
 	"paddock/internal/fault"
 	"paddock/internal/id"
+	"paddock/internal/logging"
 	"paddock/internal/session"
 	"paddock/internal/store"
 )
@@ -52,7 +53,7 @@ func (e *Engine) CreateSession(ctx context.Context, team id.Team, req CreateRequ
 		}
 		booting = true
 		a := e.actor(s.ID)
-		a.post(func(ctx context.Context) { e.bringUp(ctx, a, place, s, env.Spec) })
+		a.post(func(life context.Context) { e.bringUp(logging.Carry(life, ctx), a, place, s, env.Spec) })
 		return e.fresh(s), warnings, nil
 	}
 }
@@ -145,7 +146,8 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 	failpoint.Hit("create.stored")
 	s.LastSeq = last.Seq
 	e.publish(s, last)
-	e.log.Info("session created", "session_id", s.ID, "name", s.Name, "adapter", s.Adapter)
+	logging.NoteSession(ctx, s.ID.String())
+	e.log.InfoContext(ctx, "session created", "session_id", s.ID, "name", s.Name, "adapter", s.Adapter)
 	return s, nil
 }
 
@@ -262,6 +264,7 @@ func (e *Engine) find(ctx context.Context, team id.Team, ref string) (session.Se
 	if err != nil {
 		return s, absent(err, "there is no session %s", ref)
 	}
+	logging.NoteSession(ctx, s.ID.String())
 	return s, nil
 }
 

@@ -45,7 +45,7 @@ func (m *machine) letGuestGoOn(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, answerPatience)
 	defer cancel()
 	if err := m.engine.driver.Continue(ctx, m.box.Handle()); err != nil && ctx.Err() == nil {
-		m.engine.log.Debug("let guest go on", "session_id", m.session, "error", err)
+		m.engine.log.DebugContext(ctx, "let guest go on", "session_id", m.session, "error", err)
 	}
 }
 

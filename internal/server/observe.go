@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"paddock/internal/fault"
+	"paddock/internal/logging"
 	"paddock/internal/metrics"
 )
 
@@ -29,10 +30,11 @@ func (e *edge) observed(next http.Handler) http.Handler {
 		w.Header().Set(requestIDHeader, name)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		seen := &observedWriter{ResponseWriter: w, patience: e.options.AnswerTimeout, route: metrics.OtherRoute}
+		r = r.WithContext(logging.WithRequest(r.Context(), name))
 		begin := time.Now()
 		defer func() {
 			e.options.Metrics.Call(r.Method, seen.route, seen.status, seen.answered(begin))
-			e.log.Debug("call", "request_id", name, "method", r.Method, "path", r.URL.Path, "status", seen.status, "duration", time.Since(begin))
+			e.log.DebugContext(r.Context(), "call", "method", r.Method, "path", r.URL.Path, "status", seen.status, "duration", time.Since(begin))
 		}()
 		defer func() {
 			problem := recover()
@@ -42,7 +44,7 @@ func (e *edge) observed(next http.Handler) http.Handler {
 			if err, ok := problem.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(problem)
 			}
-			e.log.Error("handler panicked", "request_id", name, "method", r.Method, "path", r.URL.Path, "panic", problem, "stack", string(debug.Stack()))
+			e.log.ErrorContext(r.Context(), "handler panicked", "method", r.Method, "path", r.URL.Path, "panic", problem, "stack", string(debug.Stack()))
 			if seen.status != 0 {
 				panic(http.ErrAbortHandler)
 			}

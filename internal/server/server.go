@@ -119,15 +119,15 @@ var errInterrupted = fault.New(fault.Unavailable, "the server is stopping; try a
 // cuts the connection so that nobody takes the answer for whole.
 func (e *edge) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil && !fault.Is(err, fault.BadRequest) { // a body that does not come ends the context, too
-		e.log.Debug("call interrupted", "request_id", w.Header().Get(requestIDHeader), "error", err)
+		e.log.DebugContext(r.Context(), "call interrupted", "error", err)
 		err = errInterrupted
 	}
 	f := fault.Of(err)
 	if f.Code == fault.Internal {
-		e.log.Error("call failed", "request_id", w.Header().Get(requestIDHeader), "method", r.Method, "path", r.URL.Path, "error", err)
+		e.log.ErrorContext(r.Context(), "call failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	}
 	if begun(w) {
-		e.log.Debug("answer cut", "request_id", w.Header().Get(requestIDHeader), "error", err)
+		e.log.DebugContext(r.Context(), "answer cut", "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	writeFault(w, f)

@@ -1,0 +1,45 @@
+package logging
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"testing"
+)
+
+func TestLinesNameTheirCall(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(NewHandler(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+			return slog.Attr{}
+		}
+		return a
+	}})))
+	ctx := WithRequest(t.Context(), "req_1")
+	life, end := context.WithCancel(context.Background())
+	carried := Carry(life, ctx)
+	end()
+	log.Info("nobody's")
+	log.InfoContext(ctx, "early")
+	NoteSession(ctx, "sess_1")
+	NoteSession(t.Context(), "of no call")
+	log.InfoContext(ctx, "known", "n", 1)
+	log.InfoContext(carried, "carried")
+	log.InfoContext(ctx, "says so", "session_id", "sess_2", "request_id", "req_2")
+	log.With("session_id", "sess_3").With("n", 2).InfoContext(ctx, "with")
+	log.InfoContext(Carry(t.Context(), t.Context()), "no call")
+	want := `msg=nobody's
+msg=early request_id=req_1
+msg=known n=1 request_id=req_1 session_id=sess_1
+msg=carried request_id=req_1 session_id=sess_1
+msg="says so" session_id=sess_2 request_id=req_2
+msg=with session_id=sess_3 n=2 request_id=req_1
+msg="no call"
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+	if carried.Err() == nil || ctx.Err() != nil {
+		t.Error("what is carried does not end with its life")
+	}
+}
