@@ -4,7 +4,7 @@
 // what many sessions cost and how work inside a sandbox compares with the same
 // work in a container and on the bare host.
 //
-//	go run ./bench [-program bin/paddock] [-only verbs,density,work] [-n 30] [-sessions 300] [-raw samples.json]
+//	go run ./bench [-program bin/paddock] [-only verbs,history,crowd,density,work] [-n 30] [-sessions 300] [-events 5000000] [-raw samples.json]
 //
 // It needs root, starts a server of its own in a temporary folder on a free
 // port, is bounded by -n and -sessions, and leaves nothing behind.
@@ -36,12 +36,12 @@ func main() {
 // options is what the flags say.
 type options struct {
 	program, raw, templates string
-	n, sessions             int
+	n, sessions, events     int
 	groups                  []string
 }
 
 // groups are the parts of the bench, in their order.
-var groups = []string{"verbs", "density", "work"}
+var groups = []string{"verbs", "history", "crowd", "density", "work"}
 
 func flags() (options, error) {
 	var o options
@@ -49,6 +49,7 @@ func flags() (options, error) {
 	only := flag.String("only", strings.Join(groups, ","), "what to measure")
 	flag.IntVar(&o.n, "n", 30, "samples of each kind")
 	flag.IntVar(&o.sessions, "sessions", 300, "sessions of the density group")
+	flag.IntVar(&o.events, "events", 5_000_000, "events stored in the crowd group")
 	flag.StringVar(&o.raw, "raw", "", "file for all samples, in milliseconds")
 	flag.StringVar(&o.templates, "template-dir", "/var/lib/paddock-templates", "folder of root file systems")
 	flag.Parse()
@@ -79,6 +80,10 @@ func run(ctx context.Context) (err error) {
 		case "verbs":
 			err = measureVerbs(ctx, s, o, &verbs)
 			verbs.print(os.Stdout)
+		case "history":
+			err = measureHistory(ctx, s, os.Stdout)
+		case "crowd":
+			err = measureCrowd(ctx, s, o, os.Stdout)
 		case "density":
 			err = measureDensity(ctx, s, o.sessions, os.Stdout)
 		case "work":

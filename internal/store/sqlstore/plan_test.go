@@ -72,6 +72,14 @@ func TestReadsUseIndexes(t *testing.T) {
 			_, err := q.Sessions(ctx, store.SessionFilter{Team: team, Before: own, Limit: 10})
 			return err
 		}},
+		{"lasting sessions of a team", "INDEX sessions_lasting (team_id=?)", func(q queries) error {
+			_, err := q.Sessions(ctx, store.SessionFilter{Team: team, States: []session.State{session.Ready, session.Paused}, Limit: 10})
+			return err
+		}},
+		{"sessions of a state", "INDEX sessions_state (team_id=? AND state=?)", func(q queries) error {
+			_, err := q.Sessions(ctx, store.SessionFilter{Team: team, States: []session.State{session.Failed}, Limit: 10})
+			return err
+		}},
 		{"runs", "INDEX runs_session (session_id=?)", func(q queries) error {
 			_, err := q.Runs(ctx, store.RunFilter{Session: own, States: []session.RunState{session.RunQueued}, Limit: 1})
 			return err

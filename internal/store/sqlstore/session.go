@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 
 	"paddock/internal/id"
@@ -28,6 +29,12 @@ var (
 	// from the last one made.
 	liveFirst = " ORDER BY CASE WHEN state IN (" + quoted(holdsName) + ") THEN 0 ELSE 1 END, ordinal DESC LIMIT 1"
 )
+
+// lasting is the condition of the index sessions_lasting, word for word: the
+// planner uses that for queries which have it.
+const lasting = "state NOT IN ('failed', 'destroyed')"
+
+func ended(s session.State) bool { return s == session.Failed || s == session.Destroyed }
 
 func holdsName(s session.State) bool { return s.HoldsName() }
 func holdsSlot(s session.State) bool { return s.HoldsSlot() }
@@ -97,6 +104,9 @@ func (q queries) Sessions(ctx context.Context, f store.SessionFilter) ([]session
 		w.add("team_id = %s", f.Team.String())
 	}
 	in(&w, "state", f.States)
+	if len(f.States) > 1 && !slices.ContainsFunc(f.States, ended) {
+		w.add(lasting)
+	}
 	if f.Name != "" {
 		w.add("name_key = %s", session.NameKey(f.Name))
 	}
