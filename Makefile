@@ -17,7 +17,7 @@ EMBEDDED := internal/embedded/bin
 TESTFLAGS ?=
 BENCH     ?=
 
-.PHONY: help check build readers dist generate codegen programs test vet format arch race demo bench arm64 generated verify clean
+.PHONY: help check build readers dist generate codegen programs test vet format arch race demo bench crashes arm64 generated verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,12 @@ bench: ## measure: verbs, 300 sessions, work beside runc and the host (one part:
 	@scripts/check.sh sandbox
 	@$(MAKE) --no-print-directory build
 	@go run ./bench $(BENCH)
+
+crashes: export PADDOCK_BIN = $(CURDIR)/bin/paddock
+crashes: ## kill the server at every failpoint and at 200 random moments, and 42 sandboxes, under load
+	@scripts/check.sh sandbox
+	@$(MAKE) --no-print-directory build
+	@cd e2e && PADDOCK_CRASHES=$${PADDOCK_CRASHES:-200} go test -count=1 -timeout 60m -v -run 'KilledUnderLoad' .
 
 arm64: check ## compile for linux/arm64
 	@GOARCH=arm64 go build -ldflags "-s -w" -o $(EMBEDDED)/linux_arm64/ ./cmd/paddock-guest ./cmd/paddock-demo-agent

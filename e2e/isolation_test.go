@@ -18,9 +18,12 @@ func killMachine(t *testing.T, sandbox string) {
 		t.Fatalf("no host process names sandbox %s", sandbox)
 	}
 	for _, pid := range pids {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+		endProcess(pid)
 	}
 }
+
+// endProcess kills a process of the host.
+func endProcess(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }
 
 // canary writes a file on the host that must not exist inside, and returns its
 // path and the secret in it.

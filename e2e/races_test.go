@@ -31,6 +31,7 @@ type load struct {
 	accepted map[string][]string // session → runs that input answered with
 	strange  []string            // answers that no contract allows
 	crashing bool                // the server is killed now and then
+	losing   bool                // and sandboxes are
 }
 
 // number reads a number from the environment, so that one may run it for longer.
@@ -153,6 +154,9 @@ func (l *load) do(ctx context.Context, method, path string, body any, allowed ..
 	if resp.StatusCode == http.StatusConflict && !slices.ContainsFunc(conflicts, func(part string) bool { return bytes.Contains(answer, []byte(part)) }) {
 		l.note("%s %s: a conflict of another kind: %s", method, path, answer)
 	}
+	if l.losing && resp.StatusCode == http.StatusBadGateway { // it was lost under the call
+		return resp.StatusCode, answer
+	}
 	if !slices.Contains(allowed, resp.StatusCode) {
 		l.note("%s %s: %d %s", method, path, resp.StatusCode, answer)
 	}
@@ -232,6 +236,7 @@ func (l *load) list(ctx context.Context) {
 // conflicts are the reasons that a session may have to refuse a verb.
 var conflicts = []string{
 	"not ready", "is not paused", "paused already", "is paused (", "is removed", "being removed", "is terminal", "already", "expired", "is ready",
+	"being restored", "has failed",
 }
 
 // replace removes a session, mostly at once followed by a new one, which may be
@@ -268,7 +273,7 @@ func (l *load) settle() {
 	}
 	for _, s := range list.Sessions {
 		id := s.SessionID
-		if s.Status == godo.HostedAgentSessionStatusPaused {
+		if s.Status == godo.HostedAgentSessionStatusPaused && !l.losing {
 			l.assertFrozen(s.SandboxID)
 		}
 		eventually(t, id+" is at rest", func() bool { return l.atRest(id, r) })
@@ -277,6 +282,7 @@ func (l *load) settle() {
 		assertLog(t, events)
 		assertLegal(t, events)
 		assertOneActive(t, events)
+		assertAnsweredOnce(t, events)
 		if l.get(id).Status == godo.HostedAgentSessionStatusReady {
 			l.waitExec(id, "echo alive", "alive\n")
 		}
@@ -300,6 +306,9 @@ func (l *load) atRest(id string, r *rand.Rand) bool {
 	case "SESSION_STATUS_DESTROYED":
 		return true
 	case "SESSION_STATUS_FAILED":
+		if l.losing {
+			return true
+		}
 		l.t.Fatalf("session %s failed", id)
 	case "SESSION_STATUS_PAUSED":
 		l.do(context.Background(), "POST", "/"+id+"/resume", nil, 204, 409)
@@ -389,21 +398,6 @@ func TestManyClientsAtOnce(t *testing.T) {
 	l := newLoad(t, 3)
 	l.start(8)
 	<-time.After(time.Duration(number("PADDOCK_TEST_LOAD_SECONDS", 8)) * time.Second) // the load's length, not a wait
-	l.end()
-	l.settle()
-}
-
-// The same while the server is killed at random moments.
-func TestServerKilledUnderLoad(t *testing.T) {
-	l := newLoad(t, 3)
-	l.crashing = true
-	l.start(6)
-	r := rand.New(rand.NewPCG(l.seed, 1<<33))
-	for range number("PADDOCK_TEST_CRASHES", 3) {
-		<-time.After(time.Duration(500+r.IntN(2500)) * time.Millisecond) // a random moment, not a wait
-		l.kill()
-		l.restart()
-	}
 	l.end()
 	l.settle()
 }
