@@ -18,7 +18,7 @@ var follows = map[string][]string{
 	"":             {"PROVISIONING"},
 	"PROVISIONING": {"READY", "FAILED", "DESTROYING"},
 	"READY":        {"PAUSED", "UPDATING", "FAILED", "DESTROYING"},
-	"PAUSED":       {"READY", "UPDATING", "FAILED", "DESTROYING"},
+	"PAUSED":       {"READY", "PAUSED", "UPDATING", "FAILED", "DESTROYING"}, // paused still, but without its memory
 	"UPDATING":     {"READY", "PAUSED", "FAILED", "DESTROYING"},
 	"FAILED":       {"DESTROYING"},
 	"DESTROYING":   {"DESTROYED"},

@@ -111,14 +111,15 @@ func (e *Engine) noteLoss(c *change, m *machine, l loss) error {
 			return err
 		}
 	}
-	saved, _ := e.points.Newest(c.s.ID)
-	if c.s.State != session.Updating || c.s.Memory == memoryKept { // else it is the second machine in a row, which never was ready
-		e.release(c, m, l.why)
-		c.s.Memory, c.s.RestoredTo, c.dirty = "lost:"+l.reason, saved.At, true
-	}
 	if err := c.tx.DeleteMachine(c.s.ID); err != nil {
 		return err
 	}
+	if c.s.State == session.Updating && c.s.Memory != memoryKept {
+		return nil // it is the second machine in a row, which never was ready
+	}
+	saved, _ := e.points.Newest(c.s.ID)
+	e.release(c, m, l.why)
+	c.s.Memory, c.s.RestoredTo, c.dirty = "lost:"+l.reason, saved.At, true
 	if c.s.State == session.Ready {
 		pending := c.s.PausePending
 		if c.s.State, err = c.s.State.On(session.CauseRecover); err != nil {
