@@ -37,12 +37,25 @@ func (e Event) AppendEnvelope(b []byte, raw bool) []byte {
 		b = base64.StdEncoding.AppendEncode(b, e.SourceRaw)
 		b = append(b, '"')
 	}
+	b = appendCount(b, "truncated_bytes", e.Dropped)
+	if raw {
+		b = appendCount(b, "source_raw_truncated_bytes", e.RawDropped)
+	}
 	return append(b, '}')
+}
+
+// appendCount appends a field that is left out when it is zero.
+func appendCount(b []byte, name string, n int64) []byte {
+	if n == 0 {
+		return b
+	}
+	b = append(append(append(b, `,"`...), name...), `":`...)
+	return strconv.AppendInt(b, n, 10)
 }
 
 // EnvelopeSize is about how long the wire form is, and not less.
 func (e Event) EnvelopeSize(raw bool) int {
-	size := 320 + len(e.Data) + 6*len(e.SourceType)
+	size := 420 + len(e.Data) + 6*len(e.SourceType)
 	if raw {
 		size += base64.StdEncoding.EncodedLen(len(e.SourceRaw))
 	}

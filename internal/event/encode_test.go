@@ -21,6 +21,8 @@ func TestAppendEnvelopeIsEnvelope(t *testing.T) {
 			Data:       json.RawMessage(rapid.SampledFrom([]string{`{}`, `{"a":"<&>\n😀"}`, "{\n \"a\": [1,\r\n 2]\n}"}).Draw(t, "data")),
 			SourceType: rapid.String().Draw(t, "source type"),
 			SourceRaw:  rapid.SliceOf(rapid.Byte()).Draw(t, "source raw"),
+			Dropped:    rapid.Int64Range(0, 1<<50).Draw(t, "dropped"),
+			RawDropped: rapid.Int64Range(0, 1<<50).Draw(t, "raw dropped"),
 		}
 		if rapid.Bool().Draw(t, "has a run") {
 			e.Run = id.New[id.Run]()
