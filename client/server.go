@@ -22,3 +22,14 @@ func (c *Client) Sizes(ctx context.Context) ([]Size, error) {
 	answer, err := do[gen.SizeList](ctx, c, call{method: http.MethodGet, path: []string{"sessions", "sandbox", "sizes"}})
 	return answer.Sizes, err
 }
+
+// ValidatePolicy says how well a spec's agent keeps its permission rules.
+func (c *Client) ValidatePolicy(ctx context.Context, spec []byte) (PolicyValidation, error) {
+	if spec == nil {
+		spec = []byte{}
+	}
+	return do[PolicyValidation](ctx, c, call{
+		method: http.MethodPost, path: []string{"sessions", "policy", "validate"},
+		headers: map[string]string{"Content-Type": "application/yaml"}, raw: spec,
+	})
+}

@@ -26,6 +26,12 @@ type (
 	Event = gen.Event
 	// Approval is a question that keeps a run waiting for a person.
 	Approval = gen.Approval
+	// PolicyValidation says how well an agent keeps a policy.
+	PolicyValidation = gen.PolicyValidation
+	// PolicyVerdict says how well it keeps a rule.
+	PolicyVerdict = gen.PolicyVerdict
+	// PolicyRule is one rule of it.
+	PolicyRule = gen.PolicyRule
 	// ApprovalDetails says what exactly is asked.
 	ApprovalDetails = gen.ApprovalDetails
 	// TeamApprovalList is one page of the approvals of all sessions, oldest first.

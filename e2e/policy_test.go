@@ -77,3 +77,40 @@ permissions:
 		wantRefusal(t, err, 400, part)
 	}
 }
+
+// What an agent cannot keep is said before anything is made, and a strict rule
+// of the kind refuses the create.
+func TestPolicyFidelity(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	const strict = "permissions: {rules: [{tool: bash, match: {command: 'rm *'}, action: deny, enforcement: strict}, {tool: file.read, action: ask}]}\n"
+	for agent, want := range map[string]struct {
+		ok       bool
+		standard godo.HostedAgentPolicyVerdict
+		verdicts string
+	}{
+		"demo":                     {true, "degraded", "exact unsupported"},
+		"custom\ncommand: [sleep]": {false, "unverified", "unverified unverified"},
+		"none":                     {true, "exact", "exact exact"},
+	} {
+		v, _, err := s.client().HostedAgents.ValidatePolicy(t.Context(), []byte("agent: "+agent+"\n"+strict))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var verdicts []string
+		for _, one := range v.Verdicts {
+			verdicts = append(verdicts, string(one.Verdict))
+		}
+		if v.OK != want.ok || v.DefaultAction != "ask" || v.DefaultActionVerdict != want.standard || strings.Join(verdicts, " ") != want.verdicts {
+			t.Errorf("%s: %+v", agent, v)
+		}
+	}
+	_, _, err := s.client().HostedAgents.CreateSessionFromManifest(t.Context(), []byte("agent: custom\ncommand: [sleep, '9']\n"+strict), nil)
+	wantRefusal(t, err, 400, "permissions.rules[0] (deny bash {command: rm *}) is strict, and agent custom cannot keep it")
+	if n := len(s.list()); n != 0 {
+		t.Errorf("%d sessions", n)
+	}
+	if sess := s.createNoWait("agent: demo\n" + strict); !strings.Contains(strings.Join(sess.Warnings, "; "), "permissions.rules[1] (ask file.read) is unsupported") {
+		t.Errorf("warnings %q", sess.Warnings)
+	}
+}

@@ -454,6 +454,66 @@ type PauseRequest struct {
 	Cold bool `json:"cold,omitempty,omitzero"`
 }
 
+// PolicyRule A permission rule.
+type PolicyRule struct {
+	// Action allow, ask or deny.
+	Action string `json:"action"`
+
+	// Enforcement strict or best-effort, the default.
+	Enforcement string `json:"enforcement,omitempty,omitzero"`
+
+	// ID Its place in the spec, as policy.denied has it.
+	ID string `json:"id"`
+
+	// Match A glob per key.
+	Match map[string]string `json:"match,omitempty,omitzero"`
+
+	// Tool bash, file.read, file.write, web.fetch, git.*, mcp.SERVER.TOOL or *.
+	Tool string `json:"tool"`
+}
+
+// PolicyValidation How well an agent keeps a policy.
+type PolicyValidation struct {
+	// Agent The spec's agent.
+	Agent string `json:"agent,omitempty,omitzero"`
+
+	// DefaultAction What becomes of calls that no rule fits: allow, ask or deny.
+	DefaultAction string `json:"defaultAction,omitempty,omitzero"`
+
+	// DefaultActionReason Why it is not exact.
+	DefaultActionReason string `json:"defaultActionReason,omitempty,omitzero"`
+
+	// DefaultActionRendered What the agent comes to instead.
+	DefaultActionRendered string `json:"defaultActionRendered,omitempty,omitzero"`
+
+	// DefaultActionVerdict exact, degraded, unsupported or unverified.
+	DefaultActionVerdict string `json:"defaultActionVerdict,omitempty,omitzero"`
+
+	// OK False when a strict rule is not exact: a create would be refused.
+	OK bool `json:"ok"`
+
+	// Verdicts Of each rule, in the order of the spec.
+	Verdicts []PolicyVerdict `json:"verdicts,omitempty,omitzero"`
+}
+
+// PolicyVerdict How well an agent keeps a rule.
+type PolicyVerdict struct {
+	// Reason Why it is not exact.
+	Reason string `json:"reason,omitempty,omitzero"`
+
+	// Rendered What the agent comes to instead.
+	Rendered string `json:"rendered,omitempty,omitzero"`
+
+	// Rule A permission rule.
+	Rule PolicyRule `json:"rule"`
+
+	// Suggestion What to do about it.
+	Suggestion string `json:"suggestion,omitempty,omitzero"`
+
+	// Verdict exact, degraded (some calls do not come to it), unsupported (none does) or unverified (the agent decides which).
+	Verdict string `json:"verdict"`
+}
+
 // RecoveryPoint The newest saved files of a session, with which it comes back should its sandbox be lost.
 type RecoveryPoint struct {
 	// At Of when the files are.
@@ -750,4 +810,10 @@ type UpdateSession struct {
 
 	// ResumeOnTopoff Resume by itself after a pause for zero balance.
 	ResumeOnTopoff *bool `json:"resume_on_topoff,omitempty"`
+}
+
+// ValidatePolicy A spec whose policy is looked at.
+type ValidatePolicy struct {
+	// ManifestYAML The spec in YAML.
+	ManifestYAML string `json:"manifest_yaml"`
 }

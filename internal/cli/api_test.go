@@ -76,6 +76,8 @@ func newPlayedAPI() *playedAPI {
 		"GET " + base + "/{s}/events": p.stream, "GET " + strings.TrimSuffix(base, "/sessions") + "/events": p.teamStream, "POST " + base + "/{s}/sandbox/exec": p.exec,
 		"GET " + base + "/sandbox/sizes": sizes, "GET " + base + "/sandbox/stats": p.stats,
 		"GET " + base + "/{s}/files": p.files, "GET " + base + "/{s}/files/content": p.content,
+
+		"POST " + base + "/policy/validate": validatePolicy,
 	} {
 		p.mux.HandleFunc(pattern, handler)
 	}
@@ -263,4 +265,19 @@ func (p *playedAPI) content(w http.ResponseWriter, r *http.Request) {
 	default:
 		refuse(w, 404, "not_found", "there is no file "+r.FormValue("path"))
 	}
+}
+
+// validatePolicy gives the verdicts of a policy that is kept but for a strict
+// rule, if the spec has one.
+func validatePolicy(w http.ResponseWriter, r *http.Request) {
+	text, _ := io.ReadAll(r.Body)
+	strict := strings.Contains(string(text), "strict")
+	v := client.PolicyValidation{Agent: "demo", OK: !strict, DefaultAction: "ask", DefaultActionVerdict: "degraded", DefaultActionReason: "reads files"}
+	if strict {
+		v.Verdicts = []client.PolicyVerdict{{
+			Rule:    client.PolicyRule{ID: "permissions.rules[0]", Tool: "bash", Match: map[string]string{"command": "rm *"}, Action: "deny", Enforcement: "strict"},
+			Verdict: "unverified", Rendered: "deny", Reason: "who knows",
+		}}
+	}
+	give(w, v)
 }

@@ -26,6 +26,11 @@ func (e *Engine) CreateSession(ctx context.Context, team id.Team, req CreateRequ
 	if err != nil {
 		return View{}, nil, err
 	}
+	unkept, err := checkRules(env.Spec)
+	if err != nil {
+		return View{}, nil, err
+	}
+	warnings = append(warnings, unkept...)
 	name := env.Spec.Name
 	if req.Name != "" {
 		name = req.Name

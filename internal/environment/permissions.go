@@ -24,6 +24,19 @@ func (p Permissions) Policy(workspace, home string) policy.Policy {
 	return policy.Policy{Default: policy.Action(p.Default), Rules: p.Rules, Workspace: workspace, Home: home}
 }
 
+// Mediation says which calls the spec's agent lays before the policy. The demo
+// agent reads files without asking; of an agent that anybody may have written
+// nothing is known but what it asks.
+func (s Spec) Mediation() policy.Mediation {
+	switch s.Agent {
+	case "demo":
+		return policy.Mediation{Agent: s.Agent, Unasked: []string{policy.FileRead}}
+	case "none":
+		return policy.Mediation{Agent: s.Agent}
+	}
+	return policy.Mediation{Agent: s.Agent, Unproven: true}
+}
+
 // maxRules is how many rules a spec may have. Each is held against each simple
 // command that the agent wants to run.
 const maxRules = 100

@@ -30,7 +30,6 @@ var unserved = []laterRoute{
 	{"DELETE", "/sessions/{session}/checkpoints/{checkpoint}", "making checkpoints", false},
 	{"POST", "/sessions/{session}/checkpoints/{checkpoint}/rollback", "rollback", true},
 	{"POST", "/sessions/{session}/fork", "forking", true},
-	{"POST", "/sessions/policy/validate", "policy validation", false},
 	{"GET", "/configs", "storing environments", false},
 	{"POST", "/configs", "storing environments", false},
 	{"GET", "/configs/{environment}", "storing environments", false},

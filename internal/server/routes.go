@@ -39,6 +39,7 @@ var served = []route{
 	{"GET", "/sessions/{session}/files/content", []string{"path"}, (*edge).readFile},
 
 	{"GET", "/sessions/sandbox/stats", []string{"page_size", "page_token"}, (*edge).listSandboxStats},
+	{"POST", "/sessions/policy/validate", nil, (*edge).validatePolicy},
 	{"GET", "/sessions/sandbox/sizes", nil, (*edge).listSizes},
 	{"GET", "/regions", nil, (*edge).listRegions},
 }

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"paddock/client"
+	"paddock/internal/plain"
+)
+
+func newEnv(a *app) *cobra.Command {
+	return group("env", groupSessions, "Look at the specs that sessions are made from", newEnvValidate(a))
+}
+
+func newEnvValidate(a *app) *cobra.Command {
+	var from specFlags
+	cmd := &cobra.Command{
+		Use:   "validate",
+		Short: "Say what is wrong with a spec, and how well its agent keeps its rules",
+		Long: `Say what is wrong with a spec, and how well its agent keeps its permission rules,
+without making anything. Of each rule it says
+
+  exact        each call that the rule means comes to it
+  degraded     some calls do not
+  unsupported  none does
+  unverified   the agent decides by itself which do
+
+A rule with enforcement: strict that is not exact fails, here and at a create.`,
+		Example: `  paddock env validate -f spec.yaml
+  paddock env validate -f spec.yaml -o json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := from.read(cmd, a)
+			if err != nil {
+				return err
+			}
+			c, err := a.dial(cmd)
+			if err != nil {
+				return err
+			}
+			v, err := c.ValidatePolicy(cmd.Context(), text)
+			if err != nil {
+				return from.blame(cmd, err)
+			}
+			if err := a.result(v, func(w io.Writer) { policyTable(w, v) }); err != nil {
+				return err
+			}
+			if !v.OK {
+				return exitWith(exitFailed, "a strict rule is not kept exactly; a create would be refused")
+			}
+			return nil
+		},
+	}
+	from.register(cmd)
+	return cmd
+}
+
+// policyTable prints a line per rule, and why where it is not kept in full.
+func policyTable(w io.Writer, v client.PolicyValidation) {
+	rows := [][]string{{"permissions.default", v.DefaultAction + " *", v.DefaultActionVerdict, v.DefaultActionReason}}
+	for _, one := range v.Verdicts {
+		rule := one.Rule.Action + " " + one.Rule.Tool
+		for _, key := range slices.Sorted(maps.Keys(one.Rule.Match)) {
+			rule += fmt.Sprintf(" {%s: %s}", key, one.Rule.Match[key])
+		}
+		if one.Rule.Enforcement == "strict" {
+			rule += " strict"
+		}
+		rows = append(rows, []string{one.Rule.ID, plain.Line(rule), one.Verdict, plain.Line(one.Reason)})
+	}
+	table(w, []string{"WHERE", "RULE", "IS KEPT", "WHY"}, rows)
+}
