@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -143,8 +144,13 @@ func TestServerKilledAtEachStep(t *testing.T) {
 			s.restart()
 			sess := s.get("victim")
 			got := s.waitStatus(sess.SessionID, c.want)
-			for _, id := range spares { // claimed or not, it never was anybody's
-				s.waitGone(id)
+			if kept := slices.Contains(spares, got.SandboxID); kept != (c.step == "boot.reported") {
+				t.Errorf("its sandbox is one of the spares: %v", kept)
+			}
+			for _, id := range spares { // claimed or not, it was nobody's before the report
+				if id != got.SandboxID {
+					s.waitGone(id)
+				}
 			}
 			if got.Status == godo.HostedAgentSessionStatusReady {
 				s.waitExec(sess.SessionID, "echo alive", "alive\n")

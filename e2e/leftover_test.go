@@ -1,11 +1,9 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -80,15 +78,14 @@ func (s *server) poke(method, path, spec string) {
 }
 
 // One of a machine's two host processes is killed, with the server up and with
-// it down: the session fails, says why, and leaves nothing.
+// it down: the session comes back with its files, and nothing is left of the half.
 func TestHalfAMachineKilled(t *testing.T) {
 	for _, part := range []string{"runsc-sandbox", "runsc-gofer"} {
 		for _, up := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, server up %v", part, up), func(t *testing.T) {
 				t.Parallel() // each has a server of its own
 				s := startServer(t)
-				sess := s.create("agent: demo\n")
-				s.turn(sess.SessionID, "hello")
+				sess := s.savedSession("agent: demo\n")
 				if !up {
 					s.kill()
 				}
@@ -106,60 +103,12 @@ func TestHalfAMachineKilled(t *testing.T) {
 				if !up {
 					s.restart()
 				}
-				s.assertLost(sess)
+				memory := "lost:killed"
+				if !up {
+					memory = "lost:gone"
+				}
+				s.wantBack(sess, memory)
 			})
 		}
-	}
-}
-
-// assertLost asserts that the session fails, refuses input with its reason, and
-// holds nothing of the host any more.
-func (s *server) assertLost(sess *godo.HostedAgentSession) {
-	s.t.Helper()
-	eventually(s.t, "the session failed", func() bool {
-		return s.get(sess.SessionID).Status == godo.HostedAgentSessionStatusFailed
-	})
-	_, _, err := s.client().HostedAgents.SendInput(context.Background(), sess.SessionID, &godo.HostedAgentSendInputRequest{Text: "hello"})
-	wantRefusal(s.t, err, http.StatusConflict, "sandbox")
-	eventually(s.t, "the host is free of it", func() bool {
-		return len(host.Processes(sess.SandboxID)) == 0 && len(host.Cgroups(sess.SandboxID)) == 0 &&
-			len(host.Mounts(sess.SandboxID)) == 0 && len(host.Names(s.dir, sess.SandboxID)) == 0
-	})
-}
-
-// A reboot takes all processes, mounts and control groups at once and leaves the
-// folder as it was.
-func TestHostRebooted(t *testing.T) {
-	s := startServer(t)
-	ready, paused := s.create("agent: demo\n"), s.create("agent: demo\n")
-	pause(s, paused.SessionID)
-	run := s.send(ready.SessionID, "slow 100")
-	s.waitEvent(ready.SessionID, func(e godo.HostedAgentEvent) bool {
-		return e.RunID == run && e.Kind == godo.HostedAgentEventKindTokenChunk
-	})
-	s.kill()
-	for _, sess := range []*godo.HostedAgentSession{ready, paused} {
-		killMachine(t, sess.SandboxID)
-		eventually(t, "its processes are gone", func() bool { return len(host.Processes(sess.SandboxID)) == 0 })
-		for _, line := range host.Mounts(sess.SandboxID) {
-			_ = syscall.Unmount(strings.Fields(line)[4], syscall.MNT_DETACH)
-		}
-		for _, group := range host.Cgroups(sess.SandboxID) {
-			eventually(t, "its control group is gone", func() bool { return syscall.Rmdir(group) != syscall.EBUSY })
-		}
-	}
-	_ = os.Remove(filepath.Join(s.dir, "lock"))
-	s.restart()
-	s.assertLost(ready)
-	s.assertLost(paused)
-	f := payload[failed](t, s.waitRun(ready.SessionID, run))
-	if f.Code != 4 || !f.Terminal {
-		t.Errorf("the run failed with %+v", f)
-	}
-	for _, sess := range []*godo.HostedAgentSession{ready, paused} {
-		assertLog(t, s.history(sess.SessionID))
-	}
-	if id := s.create("agent: demo\n").SessionID; s.sh(id, "echo new") != "new\n" {
-		t.Error("a new session does not work")
 	}
 }
