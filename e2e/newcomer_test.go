@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 	"github.com/digitalocean/godo"
@@ -40,6 +41,7 @@ func (s *server) atTerminal(args ...string) *terminal {
 func (p *terminal) until(text string) string {
 	p.t.Helper()
 	var b strings.Builder
+	defer time.AfterFunc(patience, func() { _ = p.cmd.Process.Kill() }).Stop() // which ends the reading, too
 	for !strings.HasSuffix(b.String(), text) {
 		c, err := p.seen.ReadByte()
 		if err != nil {
@@ -85,7 +87,7 @@ func TestPersonAtTheTerminal(t *testing.T) {
 	id := s.create("agent: demo\nname: hello").SessionID
 
 	p := s.atTerminal("prompt", "hello", "write notes.txt hello from the sandbox")
-	p.until("[a]pprove, [r]eject, [d]efer? ")
+	p.until("[a]pprove, for the [s]ession, [r]eject, [d]efer? ")
 	p.types("a\n")
 	if screen := p.ends(0); !strings.Contains(screen, "wrote /workspace/notes.txt") {
 		t.Errorf("the screen shows %q", screen)

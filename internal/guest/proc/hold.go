@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,15 +32,16 @@ func Pids() []int {
 // long for each look, and what crowds it is younger.
 const oldest = 16
 
-// stopped lists those of the n oldest processes that stand still for a signal.
-// (Young ones have the highest numbers, but for those after an overflow.)
+// stopped lists those of the n oldest processes that stand still for a signal
+// of somebody else. (Young ones have the highest numbers, but for those after an
+// overflow: a process that is just being started may be among the first.)
 func stopped(n int) map[int]bool {
 	found := map[int]bool{}
-	pids := Pids()
+	pids, own := Pids(), ownName()
 	slices.Sort(pids)
 	for _, pid := range pids[:min(n, len(pids))] {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err == nil && standsStill(stat) {
+		if err == nil && standsStill(stat) && !unborn(stat, own, os.Getpid()) {
 			found[pid] = true
 		}
 	}
@@ -50,6 +52,24 @@ func stopped(n int) map[int]bool {
 func standsStill(stat []byte) bool {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	return len(fields) > 0 && string(fields[0]) == "T"
+}
+
+// ownName is this process's name as the kernel has it.
+func ownName() string {
+	name, _ := os.ReadFile("/proc/self/comm") // without it nothing is held for unborn
+	return strings.TrimSuffix(string(name), "\n")
+}
+
+// unborn reads /proc/PID/stat: a child of the parent that has not executed its
+// program yet and so has the parent's name. Nobody but this package can have
+// stopped it, and the parent waits for it.
+func unborn(stat []byte, name string, parent int) bool {
+	first, last := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+	if name == "" || first < 0 || last < first {
+		return false
+	}
+	fields := bytes.Fields(stat[last+1:])
+	return len(fields) > 1 && string(stat[first+1:last]) == name && string(fields[1]) == strconv.Itoa(parent)
 }
 
 // Held are the pids of processes that Hold has stopped.
@@ -75,8 +95,8 @@ func Hold(group uint32, spare int) (held Held) {
 	for _, pid := range Pids() {
 		status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 		switch {
-		case pid == 1 || err != nil || before[pid]:
-		case inGroup(status, want) && pid != spare:
+		case pid == 1 || before[pid]:
+		case err == nil && inGroup(status, want) && pid != spare:
 			held = append(held, pid)
 			_ = unix.Kill(pid, unix.SIGSTOP) // one that was being born is not stopped yet
 		default:
