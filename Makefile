@@ -45,7 +45,7 @@ codegen: check
 
 test: export PADDOCK_BIN = $(CURDIR)/bin/paddock
 test: build vet ## vet, then all tests; sandbox tests need root, else they are skipped and counted
-	@go test -count=1 -timeout 45m $(TESTFLAGS) -json ./... | go run ./internal/testreport
+	@go test -count=1 -timeout 75m $(TESTFLAGS) -json ./... | go run ./internal/testreport
 
 readers: ## install nginx, curl and Chromium, through which tests read event streams (Debian, root)
 	@scripts/check.sh readers
