@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -190,11 +189,11 @@ func runtimeOf(t *testing.T, sandbox string) string {
 }
 
 // assertDrivenByKept asserts that the machines made before are driven by the
-// program that made them: when that is not what it was, they are given up, with
-// the reason, and the others are not.
+// program that made them: when that is not what it was, they are given up, and
+// their sessions come back with files alone; the others live on.
 func (u upgraded) assertDrivenByKept() {
 	u.t.Helper()
-	kept := filepath.Join(u.dir, "runtimes", u.old, "paddock")
+	kept, was := filepath.Join(u.dir, "runtimes", u.old, "paddock"), u.get(u.older).SandboxID
 	u.stop()
 	content, err := os.ReadFile(kept)
 	if err == nil {
@@ -207,11 +206,14 @@ func (u upgraded) assertDrivenByKept() {
 		u.t.Fatal(err)
 	}
 	u.restart()
-	eventually(u.t, "without the program that made it the session fails", func() bool {
-		return u.get(u.older).Status == godo.HostedAgentSessionStatusFailed
+	eventually(u.t, "without the program that made it the session has only its files", func() bool {
+		x := u.extras(u.older)
+		return x.Status == "SESSION_STATUS_READY" && x.SandboxID != was && strings.HasPrefix(x.Memory, "lost:")
 	})
-	_, _, err = u.client().HostedAgents.SendInput(context.Background(), u.older, &godo.HostedAgentSendInputRequest{Text: "hello"})
-	wantRefusal(u.t, err, http.StatusConflict, "was changed")
+	u.waitGone(was)
+	if got := u.turn(u.older, "hello"); !strings.HasPrefix(got, "turn ") {
+		u.t.Errorf("the turn of the older session: %q", got)
+	}
 	if got := u.turn(u.newer, "hello"); !strings.HasPrefix(got, "turn 2: ") {
 		u.t.Errorf("the turn of the newer session: %q", got)
 	}
