@@ -80,10 +80,15 @@ func (s *server) fill(ctx context.Context, events int) error {
 	if err != nil {
 		return err
 	}
+	parsed, _, err := environment.Parse([]byte(spec), session.CheckName)
+	if err != nil {
+		_ = st.Close()
+		return err
+	}
 	for n := 0; n < crowdSessions; n += crowdBatch {
 		err := st.Update(ctx, func(tx store.Tx) error {
 			for i := range crowdBatch {
-				if err := storeOne(tx, n+i, events); err != nil {
+				if err := storeOne(tx, parsed, n+i, events); err != nil {
 					return err
 				}
 			}
@@ -101,16 +106,13 @@ func (s *server) fill(ctx context.Context, events int) error {
 }
 
 // storeOne stores a session that was used and removed.
-func storeOne(tx store.Tx, n, events int) error {
+func storeOne(tx store.Tx, parsed environment.Spec, n, events int) error {
 	now := time.Now()
 	own, err := tx.EnsureTeam(team.DefaultName, id.New[id.Team](), now)
 	if err != nil {
 		return err
 	}
-	env := environment.Environment{ID: id.New[id.Environment](), Team: own.ID, Name: fmt.Sprintf("used-%d", n), Source: spec, CreatedAt: now}
-	if env.Spec, _, err = environment.Parse([]byte(spec), session.CheckName); err != nil {
-		return err
-	}
+	env := environment.Environment{ID: id.New[id.Environment](), Team: own.ID, Name: fmt.Sprintf("used-%d", n), Source: spec, Spec: parsed, CreatedAt: now}
 	if err := tx.SaveEnvironment(env); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (e *Engine) adopt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := e.dropPoints(ctx); err != nil {
+	if err := e.dropPoints(ctx, open); err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)

@@ -211,8 +211,9 @@ func (e *Engine) tellUnsaved(ctx context.Context, m *machine) {
 	}
 }
 
-// dropPoints removes the saved files of sessions that nobody can come back to.
-func (e *Engine) dropPoints(ctx context.Context) error {
+// dropPoints removes the saved files of sessions that nobody can come back to;
+// those that are open have been read and are not looked up again.
+func (e *Engine) dropPoints(ctx context.Context, open []session.Session) error {
 	if e.points == nil {
 		return nil
 	}
@@ -220,7 +221,14 @@ func (e *Engine) dropPoints(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	known := map[id.Session]bool{}
+	for _, s := range open {
+		known[s.ID] = true
+	}
 	for _, sid := range all {
+		if known[sid] {
+			continue
+		}
 		s, err := e.store.SessionByID(ctx, sid)
 		if err == nil && s.State != session.Destroyed {
 			continue
