@@ -157,12 +157,12 @@ func TestSeveralApprovals(t *testing.T) {
 
 	m.guest.stayAway(true) // a guest whose connection was lost is told again
 	m.guest.stayAway(false)
-	told := map[string]int{}
-	for range 3 {
+	told := map[string]int{} // one whose acknowledgement went with the connection, twice
+	for len(told) < 3 {
 		a := <-m.guest.answers
 		told[string(a.Decision)+string(a.Input)]++
 	}
-	if told["allow"] != 1 || told["deny"] != 1 || told[`allow{"command":"two --dry-run"}`] != 1 {
+	if told["allow"] == 0 || told["deny"] == 0 || told[`allow{"command":"two --dry-run"}`] == 0 {
 		t.Errorf("after the loss the guest was told %v", told)
 	}
 }
