@@ -47,6 +47,10 @@ func (s *server) ranOut(id, run string) (messages []string) {
 		if e.Kind != godo.HostedAgentEventKindRunLog || json.Unmarshal(e.Payload, &log) != nil || log.Fields.Reason != "out_of_memory" {
 			continue
 		}
+		if strings.Contains(log.Message, "the host's kernel ended") {
+			s.t.Logf("the guest was late: %s", log.Message) // the host is busy
+			continue
+		}
 		if log.Level != "error" || log.Fields.Used == 0 || log.Fields.Has != 1<<30 {
 			s.t.Errorf("an entry that does not say enough: %s", e.Payload)
 		}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -94,6 +95,7 @@ func (w *memoryWatch) look(ctx context.Context) (pause time.Duration, ok bool) {
 	}
 	if n := w.countKills(use.OOMKills); n > 0 {
 		w.tellKilled(n, use.Full)
+		w.engine.spawn(w.examine)
 	}
 	w.calm = use.Memory < use.Full-use.Full/memorySpare
 	pause = time.Duration(float64(use.Full-use.Memory) / memoryRate * float64(time.Second))
@@ -115,6 +117,28 @@ func (m *machine) relieve(ctx context.Context, need int64) bool {
 	}
 	m.engine.log.Info("sandbox was out of memory", "session_id", m.session, "ended", ended)
 	return ended > 0
+}
+
+// examine finds out whether a machine lives on of which the host's kernel ended
+// processes: what it ended may have been the guest's own, and then nobody inside
+// answers any more, though the machine stands. Such a machine is lost.
+func (m *machine) examine(ctx context.Context) {
+	probe, request := id.New[id.Exec](), guestapi.ExecRequest{Argv: []string{"true"}, Timeout: answerPatience}
+	_, err := askBriefly(ctx, m, 0, func(ctx context.Context, g guestapi.Guest) (guestapi.ExecProgress, error) {
+		defer g.EndExec(ctx, probe)
+		return g.StartExec(ctx, probe, request, 0)
+	})
+	if !errors.Is(err, errSilent) {
+		return // that there is no such program is an answer, too
+	}
+	a := m.engine.actor(m.session)
+	a.post(func(ctx context.Context) {
+		if a.attached() != m {
+			return // removed meanwhile
+		}
+		m.engine.log.Error("sandbox lost", "session_id", m.session, "reason", "silent since the host's kernel ended processes of it")
+		m.engine.lose(ctx, a, loss{"oom", "its sandbox ran out of memory and does not answer any more"})
+	})
 }
 
 // hostKills is what is known of processes that the host's kernel ended for memory.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"paddock/internal/event"
 	"paddock/internal/guestapi"
 	"paddock/internal/sandbox"
+	"paddock/internal/session"
 )
 
 const mega = 1 << 20
@@ -53,6 +55,19 @@ func TestMemoryIsLookedAtWhenAlarmed(t *testing.T) {
 	})
 	eventually(t, "it is left alone again", func() bool {
 		return looksWithin(m, time.Second, sandbox.Stats{Full: full, Memory: 100 * mega, OOMKills: 2}) == 0
+	})
+}
+
+// A machine whose guest is silent since the host's kernel ended processes of it
+// is lost; one whose guest answers is not.
+func TestSilentSinceOutOfMemory(t *testing.T) {
+	h, v, m := silentHouse(t)
+	eventually(t, "the first look", func() bool { return m.use(h.driver.stats) > 0 })
+	m.use(sandbox.Stats{Full: 512 * mega, Memory: 14 * mega, OOMKills: 1})
+	m.alarm <- struct{}{}
+	eventually(t, "the session has failed", func() bool {
+		now, err := h.Session(context.Background(), h.team, v.Name)
+		return err == nil && now.State == session.Failed && strings.Contains(now.Reason, "does not answer any more")
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"paddock/internal/event"
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
+	"paddock/internal/sandbox"
 	"paddock/internal/session"
 )
 
@@ -23,6 +24,7 @@ func silent(ctx context.Context) (guestapi.ExecProgress, error) {
 // silentHouse has a session whose guest is connected and answers nothing.
 func silentHouse(t *testing.T) (*house, View, *stubMachine) {
 	h := newHouse(t)
+	h.driver.stats = sandbox.Stats{Full: 512 * mega, Memory: 14 * mega}
 	h.patience = 500 * time.Millisecond
 	v := h.create(demoSpec)
 	m := h.driver.only(t)

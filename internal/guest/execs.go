@@ -60,7 +60,12 @@ func (x *execs) start(ctx context.Context, key id.Exec, request guestapi.ExecReq
 		return nil, startFault(err, spec)
 	}
 	d.work.Go(func() {
-		<-e.process.Done()
+		young := time.NewTimer(reliefSpan)
+		defer young.Stop()
+		select {
+		case <-e.process.Done():
+		case <-young.C:
+		}
 		enough()
 	})
 	x.byID[key] = e

@@ -55,13 +55,15 @@ func (d *Daemon) endGreedy(need int64) (guilty owner, ended []proc.Use) {
 	}
 	guilty = owners[0]
 	total, used := memory()
-	if hidden := used - sum(uses); hidden > guilty.bytes {
+	hidden := used - sum(uses)
+	unseen := hidden > guilty.bytes
+	if unseen {
 		// Most of what is in use no process has mapped: open files in memory hold
 		// it, and of whom cannot be seen. The agent is the first to be asked.
 		guilty, need = suspect(owners), hidden
 	}
 	agent := int(d.agentPid.Load())
-	for _, u := range victims(guilty, agent, need) {
+	for _, u := range victims(guilty, agent, need, unseen) {
 		if u.Pid == agent {
 			d.table.Blame(agent, fmt.Sprintf("out of memory: it used %s of the machine's %s", mib(u.Bytes), mib(total)))
 		}
@@ -118,11 +120,12 @@ func suspect(owners []owner) owner {
 }
 
 // victims are the largest processes of an owner that have need bytes together.
-// The agent itself is spared as long as what it has started has more.
-func victims(o owner, agent int, need int64) []proc.Use {
+// The agent itself is spared as long as what it has started has more, or, where
+// what is in use was not seen, as long as there is anything that it has started.
+func victims(o owner, agent int, need int64, unseen bool) []proc.Use {
 	uses := slices.Clone(o.uses)
 	i := slices.IndexFunc(uses, func(u proc.Use) bool { return u.Pid == agent })
-	if i >= 0 && len(uses) > 1 && uses[i].Bytes < o.bytes/2 {
+	if i >= 0 && len(uses) > 1 && (unseen || uses[i].Bytes < o.bytes/2) {
 		uses = slices.Delete(uses, i, i+1)
 	}
 	var have int64

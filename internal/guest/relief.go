@@ -16,12 +16,14 @@ const (
 	// reliefAfter is how long an exec may take before room is looked for. Most
 	// are over by then.
 	reliefAfter = 500 * time.Millisecond
-	// reliefHold is how long the tree is stopped at most, and reliefRest how
-	// long it runs in between, so that it goes on at half speed at least.
+	// reliefHold is how long the tree is stopped at most, at first: each time
+	// that this was not enough it is twice as long, up to reliefMost. reliefRest
+	// is how long the tree runs in between.
 	reliefHold = 2 * time.Second
+	reliefMost = 8 * time.Second
 	reliefRest = 2 * time.Second
-	// reliefSpan is for how long from its start an exec is given room: a server
-	// that somebody runs for hours is no reason to slow the agent down.
+	// reliefSpan is for how long an exec is given room once it has started: a
+	// server that somebody runs for hours is no reason to slow the agent down.
 	reliefSpan = 30 * time.Second
 )
 
@@ -58,12 +60,7 @@ func (r *relief) change(f func()) {
 // through. It may be called again.
 func (r *relief) want() (enough func()) {
 	r.change(func() { r.wants++ })
-	stop := sync.OnceFunc(func() { r.change(func() { r.wants-- }) })
-	timer := time.AfterFunc(reliefSpan, stop)
-	return func() {
-		timer.Stop()
-		stop()
-	}
+	return sync.OnceFunc(func() { r.change(func() { r.wants-- }) })
 }
 
 // bar lets the tree go on, if it is stopped, and keeps it from being stopped
@@ -102,34 +99,43 @@ func (r *relief) await(ctx context.Context, wait time.Duration, done func() bool
 
 // run gives relief until ctx is over.
 func (r *relief) run(ctx context.Context) {
+	long := reliefHold
 	for ctx.Err() == nil {
 		if !r.await(ctx, 0, func() bool { return r.wants > 0 && r.barred == 0 }) {
 			return
 		}
 		if r.await(ctx, reliefAfter, r.needless) {
+			long = reliefHold
 			continue
 		}
-		r.hold(ctx)
+		if r.hold(ctx, long) {
+			long = reliefHold
+		} else {
+			long = min(2*long, reliefMost)
+		}
 		r.await(ctx, reliefRest, func() bool { return false })
 	}
 }
 
 func (r *relief) needless() bool { return r.wants == 0 || r.barred > 0 }
 
-// hold stops the tree, if it is busy, until nobody needs that any more.
-func (r *relief) hold(ctx context.Context) {
+// hold stops the tree, if it is busy, until nobody needs that any more; false
+// when somebody still does after long.
+func (r *relief) hold(ctx context.Context, long time.Duration) (enough bool) {
 	start := false
 	r.change(func() {
 		start = !r.needless()
 		r.holding = start
 	})
 	if !start {
-		return
+		return true
 	}
+	enough = true
 	if r.many > 0 && len(proc.Pids()) >= r.many {
-		held := proc.Hold(r.group, int(r.agent.Load()))
-		r.await(ctx, reliefHold, r.needless)
-		held.Release()
+		release := proc.Hold(r.group, int(r.agent.Load()))
+		enough = r.await(ctx, long, r.needless)
+		release()
 	}
 	r.change(func() { r.holding = false })
+	return enough
 }

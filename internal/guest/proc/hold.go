@@ -2,10 +2,12 @@ package proc
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,14 +34,15 @@ func Pids() []int {
 // long for each look, and what crowds it is younger.
 const oldest = 16
 
-// stopped lists those of the n oldest processes that stand still for a signal
-// of somebody else. (Young ones have the highest numbers, but for those after an
-// overflow: a process that is just being started may be among the first.)
-func stopped(n int) map[int]bool {
+// stopped lists those of the n oldest processes, and of the known ones, that
+// stand still for a signal of somebody else. (Young ones have the highest
+// numbers, but for those after an overflow: a process that is just being started
+// may be among the first, and who is known may be no more.)
+func stopped(n int, known map[int]bool) map[int]bool {
 	found := map[int]bool{}
 	pids, own := Pids(), ownName()
 	slices.Sort(pids)
-	for _, pid := range pids[:min(n, len(pids))] {
+	for _, pid := range slices.Concat(pids[:min(n, len(pids))], slices.Collect(maps.Keys(known))) {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if err == nil && standsStill(stat) && !unborn(stat, own, os.Getpid()) {
 			found[pid] = true
@@ -72,24 +75,23 @@ func unborn(stat []byte, name string, parent int) bool {
 	return len(fields) > 1 && string(stat[first+1:last]) == name && string(fields[1]) == strconv.Itoa(parent)
 }
 
-// Held are the pids of processes that Hold has stopped.
-type Held []int
+// standing is held while this package keeps processes stopped: who else looks
+// meanwhile would take them for stopped by somebody, and leave them so.
+var standing sync.Mutex
 
-// Hold stops the processes of the group's tree, but spare, and returns them. It
-// stops every process of the machine at once, which nothing that forks in a loop
-// outruns, and then lets go on what is not of the tree. For that it has to be
-// pid 1, whom the signal does not reach; anybody else holds nothing. What
-// somebody else had stopped before stays stopped (but see oldest).
+// Hold stops the processes of the group's tree, but spare, until release is
+// called. It stops every process of the machine at once, which nothing that
+// forks in a loop outruns, and then lets go on what is not of the tree. For that
+// it has to be pid 1, whom the signal does not reach; anybody else holds
+// nothing. What somebody else had stopped before stays stopped (but see oldest).
+// It waits for another Hold or StopAll to be over.
 //
 // A process that a Table is just starting may be among the stopped, so nothing
 // here may wait for the Table.
-func Hold(group uint32, spare int) (held Held) {
+func Hold(group uint32, spare int) (release func()) {
+	goOn := StopAll()
 	if os.Getpid() != 1 {
-		return nil
-	}
-	before := stopped(oldest)
-	if unix.Kill(-1, unix.SIGSTOP) != nil {
-		return nil
+		return goOn
 	}
 	want := strconv.FormatUint(uint64(group), 10)
 	for _, pid := range Pids() {
@@ -97,34 +99,32 @@ func Hold(group uint32, spare int) (held Held) {
 		switch {
 		case pid == 1 || before[pid]:
 		case err == nil && inGroup(status, want) && pid != spare:
-			held = append(held, pid)
 			_ = unix.Kill(pid, unix.SIGSTOP) // one that was being born is not stopped yet
 		default:
 			_ = unix.Kill(pid, unix.SIGCONT)
 		}
 	}
-	return held
+	return goOn
 }
 
-// Release lets them go on.
-func (h Held) Release() {
-	for _, pid := range h {
-		_ = unix.Kill(pid, unix.SIGCONT) // gone already is as good
-	}
-}
+// before are the processes that somebody else had stopped when this package
+// stopped all. Guarded by standing.
+var before map[int]bool
 
 // StopAll stops every process of the machine but this one, which has to be pid
 // 1; else it does nothing. The function returned lets all go on; what somebody
 // else had stopped before is stopped again (but see oldest). A process that
 // a Table is just starting may be among them, so nothing may wait for the Table
-// in between.
+// in between. It waits for another Hold or StopAll to be over.
 func StopAll() (goOn func()) {
 	if os.Getpid() != 1 {
 		return func() {}
 	}
-	before := stopped(oldest)
+	standing.Lock()
+	before = stopped(oldest, before)
 	_ = unix.Kill(-1, unix.SIGSTOP) // fails only when there is nobody
 	return func() {
+		defer standing.Unlock()
 		_ = unix.Kill(-1, unix.SIGCONT) // one by one would miss who is being born
 		for pid := range before {
 			_ = unix.Kill(pid, unix.SIGSTOP)

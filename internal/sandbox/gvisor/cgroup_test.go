@@ -99,7 +99,7 @@ func TestLimitsOnThisHost(t *testing.T) {
 	m := testMachine(t, d)
 	g := d.groups.group(m.Handle().ID)
 	for _, look := range []struct{ controller, v1, v1want, v2, v2want string }{
-		{"memory", "memory.limit_in_bytes", "704643072", "memory.max", "704643072"}, // 512 MiB and what hostMemory adds
+		{"memory", "memory.limit_in_bytes", "1409286144", "memory.max", "1409286144"}, // 512 MiB and what hostMemory adds
 		{"pids", "pids.max", "1280", "pids.max", "1280"},
 		{"cpu", "cpu.cfs_quota_us", "200000", "cpu.max", "200000 100000"},
 	} {

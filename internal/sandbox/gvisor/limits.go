@@ -27,9 +27,11 @@ const (
 
 // hostMemory is the limit of a machine of memory MiB on the host, in bytes. It
 // lies beyond full: whoever watches the machine gets to end what is too much
-// before the host's kernel ends what happens to be large. An eighth is what a
-// single process allocates in about a tenth of a second.
-func hostMemory(memory int) int64 { return full(memory) + int64(memory/8+32)<<20 }
+// before the host's kernel ends what happens to be large, and on a busy host that
+// takes most of a second, in which processes fill some hundred MiB. (What the
+// kernel ends are stubs, whose memory it does not get back thereby, until the
+// machine itself is next.)
+func hostMemory(memory int) int64 { return full(memory) + int64(memory/2+512)<<20 }
 
 // full is sandbox.Stats.Full of a machine of memory MiB.
 func full(memory int) int64 {
