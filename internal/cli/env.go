@@ -19,7 +19,7 @@ func newEnv(a *app) *cobra.Command {
 func newEnvValidate(a *app) *cobra.Command {
 	var from specFlags
 	cmd := &cobra.Command{
-		Use:   "validate",
+		Use:   "validate [FILE]",
 		Short: "Say what is wrong with a spec, and how well its agent keeps its rules",
 		Long: `Say what is wrong with a spec, and how well its agent keeps its permission rules,
 without making anything. Of each rule it says
@@ -30,9 +30,17 @@ without making anything. Of each rule it says
   unverified   the agent decides by itself which do
 
 A rule with enforcement: strict that is not exact fails, here and at a create.`,
-		Example: `  paddock env validate -f spec.yaml
-  paddock env validate -f spec.yaml -o json`,
-		Args: exactly(),
+		Example: `  paddock env validate spec.yaml
+  paddock env validate - -o json < spec.yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := between(0, 1)(cmd, args); err != nil || len(args) == 0 {
+				return err
+			}
+			if from.file != "" {
+				return usagef(cmd, "%s takes one file; it is given %q and --file %q", cmd.CommandPath(), args[0], from.file)
+			}
+			return cmd.Flags().Set("file", args[0]) // so that it excludes the flags that a file replaces
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := from.read(cmd, a)
 			if err != nil {
