@@ -68,6 +68,19 @@ func TestCallsOnTheWire(t *testing.T) {
 			return c.Answer(ctx, "x", "hitl_1", client.AnswerRequest{Outcome: client.OutcomeApprove})
 		}, asked{Line: "POST" + prefix + "/x/hitl/hitl_1", Media: json, Body: `{"outcome":"HITL_OUTCOME_APPROVE"}`}},
 		{"team approvals", func(c *client.Client) error { _, err := c.TeamApprovals(ctx, true, 5, "p"); return err }, asked{Line: "GET /v2/harness-runtime/approvals?page_size=5&page_token=p&state=all"}},
+		{"environments", func(c *client.Client) error { _, err := c.Environments(ctx, 5, "p"); return err }, asked{Line: "GET /v2/harness-runtime/configs?page_size=5&page_token=p"}},
+		{"environment", func(c *client.Client) error { _, err := c.Environment(ctx, "e"); return err }, asked{Line: "GET /v2/harness-runtime/configs/e"}},
+		{"remove an environment", func(c *client.Client) error { return c.RemoveEnvironment(ctx, "e") }, asked{Line: "DELETE /v2/harness-runtime/configs/e"}},
+		{"store an environment", func(c *client.Client) error { _, err := c.CreateEnvironment(ctx, "e", []byte("a: b")); return err },
+			asked{Line: "POST /v2/harness-runtime/configs", Media: json, Body: `{"manifest_yaml":"a: b","name":"e"}`}},
+		{"a session of an environment", func(c *client.Client) error {
+			_, err := c.CreateSessionFrom(ctx, "e", "n", client.CreateOptions{ResumeOnTopoff: true})
+			return err
+		}, asked{Line: "POST" + prefix, Media: json, Body: `{"config_id":"e","name":"n","resume_on_topoff":true}`}},
+		{"sessions of an environment", func(c *client.Client) error {
+			_, err := c.Sessions(ctx, client.ListOptions{Environment: "e", Status: "x"})
+			return err
+		}, asked{Line: "GET /v2/harness-runtime/configs/e/sessions?status=x"}},
 		{"grants", func(c *client.Client) error { _, err := c.Grants(ctx, "x"); return err }, asked{Line: "GET" + prefix + "/x/grants"}},
 		{"revoke a grant", func(c *client.Client) error { return c.RevokeGrant(ctx, "x", "g") }, asked{Line: "DELETE" + prefix + "/x/grants/g"}},
 		{"approvals", func(c *client.Client) error { _, err := c.Approvals(ctx, "x", false); return err }, asked{Line: "GET" + prefix + "/x/approvals?state=pending"}},

@@ -34,18 +34,24 @@ func (c *Client) CreateSession(ctx context.Context, spec []byte, options CreateO
 // ListOptions choose sessions; the zero value chooses those that hold a slot
 // and those being removed.
 type ListOptions struct {
-	Status    string // one of the Session constants
-	Name      string // exact, upper and lower case alike
-	Search    string // a part of the name or of the id
-	Parent    string // id; only forks of this session
-	PageSize  int    // 0: 50; at most 200
-	PageToken string // the NextPageToken of the page before
+	Status string // one of the Session constants
+	Name   string // exact, upper and lower case alike
+	Search string // a part of the name or of the id
+	Parent string // id; only forks of this session
+	// Environment is the id or name of one; only sessions that were made from it.
+	Environment string
+	PageSize    int    // 0: 50; at most 200
+	PageToken   string // the NextPageToken of the page before
 }
 
 // Sessions lists sessions, newest first, one page at a time.
 func (c *Client) Sessions(ctx context.Context, options ListOptions) (SessionList, error) {
+	path := []string{"sessions"}
+	if options.Environment != "" {
+		path = []string{"configs", options.Environment, "sessions"}
+	}
 	return do[SessionList](ctx, c, call{
-		method: http.MethodGet, path: []string{"sessions"},
+		method: http.MethodGet, path: path,
 		query: values("status", options.Status, "name", options.Name, "search", options.Search,
 			"parent_session_id", options.Parent, "page_size", positive(options.PageSize), "page_token", options.PageToken),
 	})

@@ -50,6 +50,12 @@ type (
 	ExecResult = gen.ExecResult
 	// File is one entry of a folder of the workspace.
 	File = gen.File
+	// Environment is an immutable recipe of sessions.
+	Environment = gen.Environment
+	// EnvironmentSummary is an environment in a list.
+	EnvironmentSummary = gen.EnvironmentSummary
+	// EnvironmentList is one page of environments, newest first.
+	EnvironmentList = gen.EnvironmentList
 	// Size is one class of machine.
 	Size = gen.Size
 	// Health is what the server says of itself.

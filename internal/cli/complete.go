@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,13 +28,14 @@ const nothing = cobra.ShellCompDirectiveNoFileComp
 func (a *app) complete(cmd *cobra.Command) {
 	arguments := map[string]completion{
 		"SESSION": a.sessionNames, "RUN": a.runIDs, "APPROVAL": a.approvalIDs, "GRANT": a.grantIDs, "PATH": a.workspacePaths,
+		"ENVIRONMENT": a.environmentNames,
 	}
 	var conditionWords []string
 	for _, c := range conditions() {
 		conditionWords = append(conditionWords, c.word)
 	}
 	flags := map[string]completion{
-		"parent": a.sessionNames, "run": a.runIDs, "size": a.sizes,
+		"parent": a.sessionNames, "environment": a.environmentNames, "run": a.runIDs, "size": a.sizes,
 		"agent": words("demo", "custom", "none"), "permissions": words("allow", "ask", "deny"), "template": words("host"),
 		"status": list(states...), "for": words(conditionWords...), "on-ask": words(onAskApprove, onAskReject, onAskDefer),
 		"user": words("agent", "root"), "output": words("text", "wide", "json"),
@@ -110,6 +112,19 @@ func (a *app) sessionNames(cmd *cobra.Command, args []string, typed string) (fou
 		return err
 	})
 	return found, nothing
+}
+
+// environmentNames completes the newest environments.
+func (a *app) environmentNames(cmd *cobra.Command, _ []string, _ string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
+	a.ask(cmd, func(ctx context.Context, c *client.Client) error {
+		page, err := c.Environments(ctx, 200, "")
+		for _, e := range page.Configs {
+			found = append(found, e.Name)
+		}
+		return err
+	})
+	slices.Sort(found)
+	return slices.Compact(found), nothing
 }
 
 // runIDs completes the runs of the session before it, newest first.

@@ -12,6 +12,7 @@ import (
 func newCreate(a *app) *cobra.Command {
 	var from specFlags
 	var options client.CreateOptions
+	var environment string
 	var noWait bool
 	cmd := &cobra.Command{
 		Use:     "create",
@@ -28,25 +29,22 @@ What lies in the folder agents of the server's data folder is there at
 		Example: `  paddock create --name hello
   paddock create -f spec.yaml
   paddock create --agent custom --command my-agent --command --acp --env LANG=C.UTF-8
-  paddock create --agent none --idle-timeout 1h -o json`,
+  paddock create --agent none --idle-timeout 1h -o json
+  paddock create --environment review-bot --name monday`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			text, err := from.read(cmd, a)
+			s, err := a.startSession(cmd, &from, environment, options)
 			if err != nil {
 				return err
-			}
-			c, err := a.dial(cmd)
-			if err != nil {
-				return err
-			}
-			s, err := c.CreateSession(cmd.Context(), text, options)
-			if err != nil {
-				return from.blame(cmd, err)
 			}
 			for _, w := range s.Warnings {
 				a.note("warning: %s", w)
 			}
 			if !noWait {
+				c, err := a.dial(cmd)
+				if err != nil {
+					return err
+				}
 				warnings := s.Warnings
 				if s, err = a.awaitUp(cmd, c, s); err != nil {
 					return err
@@ -57,12 +55,46 @@ What lies in the folder agents of the server's data folder is there at
 		},
 	}
 	from.register(cmd)
+	cmd.Flags().StringVar(&environment, "environment", "", "make it from this stored `environment`, see 'paddock env'; goes with --name")
+	for _, name := range append([]string{"file"}, perPart...) {
+		if name != "name" {
+			cmd.MarkFlagsMutuallyExclusive("environment", name)
+		}
+	}
 	cmd.Flags().BoolVar(&options.ResumeOnTopoff, "resume-on-topoff", false, "resume by itself after a pause for zero balance")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return at once; the session boots on")
 	cmd.Flags().Bool("wait", true, "wait until it is ready, which it does anyway")
 	_ = cmd.Flags().MarkHidden("wait") // fails only for a flag that is not there
 	cmd.MarkFlagsMutuallyExclusive("wait", "no-wait")
 	return cmd
+}
+
+// startSession starts a session from an environment, or from the spec that the
+// flags mean.
+func (a *app) startSession(cmd *cobra.Command, from *specFlags, environment string, options client.CreateOptions) (client.Session, error) {
+	if environment != "" {
+		if from.spec.Name == "" {
+			return client.Session{}, usagef(cmd, "--environment needs --name, the name of the new session")
+		}
+		c, err := a.dial(cmd)
+		if err != nil {
+			return client.Session{}, err
+		}
+		return c.CreateSessionFrom(cmd.Context(), environment, from.spec.Name, options)
+	}
+	text, err := from.read(cmd, a)
+	if err != nil {
+		return client.Session{}, err
+	}
+	c, err := a.dial(cmd)
+	if err != nil {
+		return client.Session{}, err
+	}
+	s, err := c.CreateSession(cmd.Context(), text, options)
+	if err != nil {
+		return s, from.blame(cmd, err)
+	}
+	return s, nil
 }
 
 // sessionLine is a session in one line.

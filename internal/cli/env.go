@@ -13,7 +13,8 @@ import (
 )
 
 func newEnv(a *app) *cobra.Command {
-	return group("env", groupSessions, "Look at the specs that sessions are made from", newEnvValidate(a))
+	return group("env", groupSessions, "Keep the specs that sessions are made from",
+		newEnvCreate(a), newEnvList(a), newEnvShow(a), newEnvRemove(a), newEnvValidate(a))
 }
 
 func newEnvValidate(a *app) *cobra.Command {

@@ -27,8 +27,10 @@ type listFlags struct {
 	name   string
 	search string
 	parent string
-	limit  int
-	tree   bool
+
+	environment string
+	limit       int
+	tree        bool
 }
 
 func newList(a *app) *cobra.Command {
@@ -70,6 +72,7 @@ for others, too. -o wide adds ids and environments.`,
 	cmd.Flags().StringVar(&f.name, "name", "", "only those of this `name`, upper and lower case alike")
 	cmd.Flags().StringVar(&f.search, "search", "", "only those with this `text` in name or id")
 	cmd.Flags().StringVar(&f.parent, "parent", "", "only forks of this `session`")
+	cmd.Flags().StringVar(&f.environment, "environment", "", "only those made from this `environment`")
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "only the newest so many")
 	cmd.Flags().BoolVar(&f.tree, "tree", false, "forks below the session they come from")
 	cmd.MarkFlagsMutuallyExclusive("all", "status")
@@ -78,7 +81,7 @@ for others, too. -o wide adds ids and environments.`,
 
 // find asks for the sessions that the flags choose, newest first.
 func (f listFlags) find(ctx context.Context, c *client.Client) ([]client.Session, error) {
-	options := client.ListOptions{Name: f.name, Search: f.search}
+	options := client.ListOptions{Name: f.name, Search: f.search, Environment: f.environment}
 	if f.parent != "" {
 		parent, err := c.Session(ctx, f.parent)
 		if err != nil {

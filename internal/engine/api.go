@@ -29,9 +29,10 @@ type View struct {
 
 // CreateRequest asks for a session. Exactly one of Spec and Environment is set.
 type CreateRequest struct {
-	Spec           []byte         // the YAML text; stored as an environment of the session's name
-	Environment    id.Environment // an existing one
-	Name           string         // with Environment: the session's name
+	Spec           []byte // the YAML text; stored as an environment of the session's name
+	By             string // name of the caller's token
+	Environment    string // id or name of an existing one
+	Name           string // with Environment: the session's name; empty: the spec's, or one is made
 	ResumeOnTopoff bool
 	OpenAISession  string
 	Once           Once[Created]
@@ -45,13 +46,15 @@ type Created struct {
 
 // ListRequest chooses sessions of a team.
 type ListRequest struct {
-	States    []session.State // empty: those that hold a slot, and destroying ones
-	All       bool            // every state
-	Name      string          // exact, case-insensitive
-	Search    string
-	Parent    id.Session // forks of this session
-	PageSize  int        // clamped to 1–200, 0 means 50
-	PageToken string
+	States []session.State // empty: those that hold a slot, and destroying ones
+	All    bool            // every state
+	Name   string          // exact, case-insensitive
+	Search string
+	Parent id.Session // forks of this session
+	// Environment chooses the sessions that were made from it.
+	Environment id.Environment
+	PageSize    int // clamped to 1–200, 0 means 50
+	PageToken   string
 }
 
 // Input is what a person says to the agent.

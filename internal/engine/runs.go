@@ -76,12 +76,6 @@ func (e *Engine) Missing(ctx context.Context, team id.Team, ref, kind, name stri
 		}
 	}
 	switch kind {
-	case "environment":
-		env, err := id.Parse[id.Environment](name)
-		if err == nil {
-			_, err = e.environment(ctx, team, env)
-			return err
-		}
 	case "template":
 		if name == environment.DefaultTemplate {
 			return nil

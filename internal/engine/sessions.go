@@ -22,15 +22,11 @@ func (e *Engine) CreateSession(ctx context.Context, team id.Team, req CreateRequ
 	if err := req.Once.check(ctx, e.store, team, e.now()); err != nil {
 		return View{}, nil, err // name and slot are the first one's by now
 	}
-	env, warnings, err := e.recipe(ctx, team, req)
+	recipe, err := e.recipe(ctx, team, req)
 	if err != nil {
 		return View{}, nil, err
 	}
-	unkept, err := checkRules(env.Spec)
-	if err != nil {
-		return View{}, nil, err
-	}
-	warnings = append(warnings, unkept...)
+	env, warnings := recipe.Environment, recipe.Warnings
 	name := env.Spec.Name
 	if req.Name != "" {
 		name = req.Name
@@ -70,32 +66,17 @@ func (e *Engine) fresh(s session.Session) View {
 }
 
 // recipe reads the spec, or finds the environment, of a new session.
-func (e *Engine) recipe(ctx context.Context, team id.Team, req CreateRequest) (environment.Environment, []string, error) {
-	warnings := slices.Clone(e.warnings())
-	if !req.Environment.IsZero() {
-		env, err := e.environment(ctx, team, req.Environment)
-		return env, warnings, err
+func (e *Engine) recipe(ctx context.Context, team id.Team, req CreateRequest) (CreatedEnvironment, error) {
+	var made CreatedEnvironment
+	var err error
+	if req.Environment == "" {
+		made, err = newEnvironment(team, req.Spec)
+		made.Environment.CreatedBy = req.By
+	} else if made.Environment, err = e.Environment(ctx, team, req.Environment); err == nil {
+		made.Warnings, err = checkRules(made.Environment.Spec)
 	}
-	spec, notes, err := environment.Parse(req.Spec, session.CheckName)
-	if err != nil {
-		return environment.Environment{}, nil, fault.New(fault.BadRequest, "%s", err)
-	}
-	for _, n := range notes {
-		warnings = append(warnings, n.String())
-	}
-	return environment.Environment{ID: id.New[id.Environment](), Team: team, Source: string(req.Spec), Spec: spec}, warnings, nil
-}
-
-// environment finds an environment of the team.
-func (e *Engine) environment(ctx context.Context, team id.Team, which id.Environment) (environment.Environment, error) {
-	env, err := e.store.Environment(ctx, which)
-	if err == nil && env.Team != team {
-		err = store.ErrNotFound
-	}
-	if err != nil {
-		return env, absent(err, "there is no environment %q", which)
-	}
-	return env, nil
+	made.Warnings = slices.Concat(e.warnings(), made.Warnings)
+	return made, err
 }
 
 func (e *Engine) insert(ctx context.Context, team id.Team, name string, env environment.Environment, warnings []string, req CreateRequest, place *place) (session.Session, error) {
@@ -119,12 +100,10 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 		if err := req.Once.check(ctx, tx, team, now); err != nil {
 			return err
 		}
-		if req.Environment.IsZero() {
-			env.Name, env.CreatedAt = name, now
-			if err := tx.SaveEnvironment(env); err != nil {
-				return err
-			}
+		if err := e.useEnvironment(ctx, tx, &env, name, req); err != nil {
+			return err
 		}
+		s.Environment = env.ID
 		if err := tx.CreateSession(s, e.limit); err != nil {
 			return err
 		}
@@ -156,13 +135,24 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 	return s, nil
 }
 
+// useEnvironment makes sure that a new session's environment is stored: one of
+// the team with the same content serves as well as one made of this spec.
+func (e *Engine) useEnvironment(ctx context.Context, tx store.Tx, env *environment.Environment, name string, req CreateRequest) error {
+	if req.Environment != "" {
+		_, err := findEnvironment(ctx, tx, env.Team, env.ID) // it may have been removed meanwhile
+		return err
+	}
+	env.Name, env.CreatedAt = name, e.now()
+	return saveOnce(ctx, tx, env, "")
+}
+
 func (e *Engine) createRefused(err error, name string) error {
 	switch {
 	case errors.Is(err, store.ErrNameInUse):
 		return fault.New(fault.Conflict, "name %q is in use by another session; choose another one or remove that session", name)
 	case errors.Is(err, store.ErrNoSlot):
 		return fault.New(fault.Conflict, "team is at the limit of %d active sessions", e.limit)
-	case fault.Is(err, fault.Unavailable):
+	case fault.Is(err, fault.Unavailable), fault.Is(err, fault.NotFound):
 		return err
 	}
 	return fmt.Errorf("store session: %w", err)
@@ -203,13 +193,13 @@ var listed = []session.State{session.Provisioning, session.Ready, session.Paused
 // Sessions lists a team's sessions, newest first, and gives the token of the
 // next page, empty at the end.
 func (e *Engine) Sessions(ctx context.Context, team id.Team, req ListRequest) ([]View, string, error) {
-	filter := store.SessionFilter{Team: team, States: req.States, Name: req.Name, Search: req.Search}
+	filter := store.SessionFilter{Team: team, States: req.States, Name: req.Name, Search: req.Search, Environment: req.Environment}
 	if len(req.States) == 0 && !req.All {
 		filter.States = listed
 	}
 	size := pageSize(req.PageSize)
 	filter.Limit = size + 1
-	list := pagesOf("sessions", team, req.States, req.All, session.NameKey(req.Name), req.Search, req.Parent)
+	list := pagesOf("sessions", team, req.States, req.All, session.NameKey(req.Name), req.Search, req.Parent, req.Environment)
 	if req.PageToken != "" {
 		last, err := list.last(req.PageToken)
 		if err != nil {

@@ -10,12 +10,15 @@ import (
 
 // Environment is an immutable recipe.
 type Environment struct {
-	ID        id.Environment
-	Team      id.Team
-	Name      string
-	Source    string // the YAML (or JSON) text it was made from
-	Spec      Spec
-	CreatedAt time.Time
+	ID          id.Environment
+	Team        id.Team
+	Name        string
+	Source      string // the YAML (or JSON) text it was made from
+	Spec        Spec
+	ContentHash string // Spec.ContentHash; empty for those of old builds
+	CreatedBy   string // name of the token that made it
+	CreatedAt   time.Time
+	RemovedAt   time.Time // zero while it is listed
 }
 
 // Spec is a recipe, defaults filled in.

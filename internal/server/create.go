@@ -11,7 +11,6 @@ import (
 
 	"paddock/internal/engine"
 	"paddock/internal/fault"
-	"paddock/internal/id"
 	"paddock/internal/server/gen"
 	"paddock/internal/store"
 )
@@ -28,7 +27,7 @@ func (e *edge) createSession(w http.ResponseWriter, r request) error {
 		answer.Header["Location"] = e.publicURL(r) + r.prefix + "/sessions/" + made.View.ID.String()
 		return answer
 	}
-	want.Once = once(r, answer)
+	want.Once, want.By = once(r, answer), r.who.Name
 	view, warnings, err := e.engine.CreateSession(r.Context(), r.who.Team, want)
 	if err != nil {
 		return err
@@ -90,11 +89,7 @@ func fromEnvironment(want gen.CreateFromEnvironment) (engine.CreateRequest, erro
 	case want.WorkspaceID != "":
 		return engine.CreateRequest{}, fault.New(fault.NotSupported, "workspace_id: persistent workspaces are not supported yet")
 	}
-	environment, err := id.Parse[id.Environment](want.ConfigID)
-	if err != nil {
-		return engine.CreateRequest{}, fault.New(fault.NotFound, "there is no environment %q", want.ConfigID)
-	}
-	return engine.CreateRequest{Environment: environment, Name: want.Name, ResumeOnTopoff: want.ResumeOnTopoff}, nil
+	return engine.CreateRequest{Environment: want.ConfigID, Name: want.Name, ResumeOnTopoff: want.ResumeOnTopoff}, nil
 }
 
 // fromLegacy writes the spec that a legacy request means.

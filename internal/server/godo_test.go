@@ -78,7 +78,7 @@ func TestPublicClientCreates(t *testing.T) {
 	ctx := context.Background()
 	made := must[*godo.HostedAgentSession](t)(client.HostedAgents.CreateSessionFromManifest(ctx, []byte("agent: demo\n"),
 		&godo.HostedAgentManifestCreateOptions{ResumeOnTopoff: true, OpenAISessionID: "sess_x"}))
-	equal(t, s.create, engine.CreateRequest{Spec: []byte("agent: demo\n"), ResumeOnTopoff: true, OpenAISession: "sess_x"})
+	equal(t, s.create, engine.CreateRequest{Spec: []byte("agent: demo\n"), By: "laptop", ResumeOnTopoff: true, OpenAISession: "sess_x"})
 	equal(t, made.SessionID, someSession.String())
 	equal(t, made.Name, "demo-quiet-otter")
 	equal(t, made.AgentKind, godo.HostedAgentKindCustom)
@@ -91,7 +91,7 @@ func TestPublicClientCreates(t *testing.T) {
 	environment := s.view.Environment
 	must[*godo.HostedAgentSession](t)(client.HostedAgents.CreateSessionFromEnvironment(ctx,
 		&godo.HostedAgentSessionFromEnvironmentRequest{Name: "bot", ConfigID: environment.String(), Region: "local", ResumeOnTopoff: true}))
-	equal(t, s.create.Environment, environment)
+	equal(t, s.create.Environment, environment.String())
 	equal(t, s.create.Name, "bot")
 	equal(t, s.create.ResumeOnTopoff, true)
 
@@ -99,6 +99,33 @@ func TestPublicClientCreates(t *testing.T) {
 		AgentKind: godo.HostedAgentKindNone, IdleTimeoutSeconds: 90, Origin: &godo.HostedAgentSessionOriginRequest{Product: "direct"},
 	}))
 	equal(t, string(s.create.Spec), "agent: none\nidle_timeout: 1m30s\n")
+}
+
+func TestPublicClientUsesEnvironments(t *testing.T) {
+	s := newStage()
+	client, check := public(t, s)
+	agents, ctx := client.HostedAgents, context.Background()
+	url := client.BaseURL.String() + "/v2/harness-runtime/configs/" + s.environment.ID.String()
+
+	made := must[*godo.HostedEnvironment](t)(agents.CreateEnvironment(ctx, &godo.HostedEnvironmentCreateRequest{Name: "review-bot", ManifestYAML: "agent: demo\n"}))
+	equal(t, s.asked, engine.EnvironmentRequest{Name: "review-bot", Spec: []byte("agent: demo\n"), By: "laptop"})
+	equal(t, []string{made.ID, made.Name, made.ContentHash, made.CreatedBy, made.Region, made.Location}, []string{s.environment.ID.String(), "review-bot", "abc", "laptop", "local", url})
+	equal(t, string(made.Manifest), `{"agent":"demo","env":{"A":"b"}}`)
+	equal(t, made.Warnings, []string{"no network yet"})
+	equal(t, []time.Time{made.CreatedAt.UTC(), made.UpdatedAt.UTC()}, []time.Time{someTime, someTime})
+
+	got := must[*godo.HostedEnvironment](t)(agents.GetEnvironment(ctx, made.ID))
+	equal(t, s.ref, made.ID)
+	equal(t, []any{got.Name, len(got.Warnings), len(got.Credentials)}, []any{"review-bot", 0, 0})
+	page := must[*godo.HostedEnvironmentsListResponse](t)(agents.ListEnvironments(ctx, &godo.HostedEnvironmentListOptions{PageSize: 3, PageToken: "t"}))
+	equal(t, []any{len(page.Configs), page.Configs[0].Name, page.NextPageToken}, []any{1, "review-bot", "next"})
+	used := must[*godo.HostedAgentSessionsListResponse](t)(agents.ListEnvironmentSessions(ctx, made.ID, &godo.HostedAgentSessionListOptions{Status: "SESSION_STATUS_ALL"}))
+	equal(t, []any{len(used.Sessions), s.list.All}, []any{1, true})
+	equal(t, s.list.Environment, s.environment.ID)
+	if answer, err := agents.DeleteEnvironment(ctx, made.ID); err != nil || answer.StatusCode != 204 {
+		t.Errorf("delete: %v %v", answer, err)
+	}
+	_ = check
 }
 
 func TestPublicClientUsesSessions(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"paddock/internal/approval"
 	"paddock/internal/engine"
+	"paddock/internal/environment"
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
 	"paddock/internal/server/sse"
@@ -18,6 +19,7 @@ import (
 type surface interface {
 	gate
 	sessions
+	environments
 	runs
 	machine
 	history
@@ -39,6 +41,13 @@ type sessions interface {
 	SetResumeOnTopoff(ctx context.Context, team id.Team, ref string, on bool) (engine.View, error)
 	Pause(ctx context.Context, team id.Team, ref string) (pending bool, err error)
 	Resume(ctx context.Context, team id.Team, ref string) error
+}
+
+type environments interface {
+	CreateEnvironment(ctx context.Context, team id.Team, req engine.EnvironmentRequest) (engine.CreatedEnvironment, error)
+	Environment(ctx context.Context, team id.Team, ref string) (environment.Environment, error)
+	Environments(ctx context.Context, team id.Team, size int, token string) ([]environment.Environment, string, error)
+	RemoveEnvironment(ctx context.Context, team id.Team, ref string) error
 }
 
 type runs interface {

@@ -10,10 +10,13 @@ type route struct {
 // eventQuery are the parameters of a whole history.
 var eventQuery = []string{"cursor", "replay_only", "replay_from", "before", "limit", "types", "include_raw", "device_id", "after", "wait"}
 
+// listQuery are the parameters of a list of sessions.
+var listQuery = []string{"status", "name", "parent_session_id", "search", "page_size", "page_token"}
+
 // served is all that the API serves. Its twin is api/openapi.yaml.
 var served = []route{
 	{"POST", "/sessions", []string{"resume_on_topoff", "openai_session_id"}, (*edge).createSession},
-	{"GET", "/sessions", []string{"status", "name", "parent_session_id", "search", "page_size", "page_token"}, (*edge).listSessions},
+	{"GET", "/sessions", listQuery, (*edge).listSessions},
 	{"GET", "/sessions/{session}", nil, (*edge).getSession},
 	{"PATCH", "/sessions/{session}", nil, (*edge).updateSession},
 	{"DELETE", "/sessions/{session}", nil, (*edge).removeSession},
@@ -41,5 +44,10 @@ var served = []route{
 	{"GET", "/sessions/sandbox/stats", []string{"page_size", "page_token"}, (*edge).listSandboxStats},
 	{"POST", "/sessions/policy/validate", nil, (*edge).validatePolicy},
 	{"GET", "/sessions/sandbox/sizes", nil, (*edge).listSizes},
+	{"GET", "/configs", []string{"page_size", "page_token"}, (*edge).listEnvironments},
+	{"POST", "/configs", nil, (*edge).createEnvironment},
+	{"GET", "/configs/{environment}", nil, (*edge).getEnvironment},
+	{"DELETE", "/configs/{environment}", nil, (*edge).removeEnvironment},
+	{"GET", "/configs/{environment}/sessions", listQuery, (*edge).listEnvironmentSessions},
 	{"GET", "/regions", nil, (*edge).listRegions},
 }

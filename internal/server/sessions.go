@@ -17,6 +17,11 @@ func (e *edge) listSessions(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
+	return e.writeSessions(w, r, want)
+}
+
+// writeSessions answers a list of sessions.
+func (e *edge) writeSessions(w http.ResponseWriter, r request, want engine.ListRequest) error {
 	views, next, err := e.engine.Sessions(r.Context(), r.who.Team, want)
 	if err != nil {
 		return err

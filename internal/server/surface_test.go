@@ -15,6 +15,7 @@ import (
 
 	"paddock/internal/approval"
 	"paddock/internal/engine"
+	"paddock/internal/environment"
 	"paddock/internal/event"
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
@@ -46,11 +47,15 @@ type stage struct {
 	result   engine.ExecResult
 	file     string
 	history  *story
-	missing  string // the name of a thing that is not there
-	err      error  // of every call but Authenticate
+
+	environment environment.Environment
+
+	missing string // the name of a thing that is not there
+	err     error  // of every call but Authenticate
 
 	mu     sync.Mutex // guards what was asked: some tests ask many things at once
 	create engine.CreateRequest
+	asked  engine.EnvironmentRequest
 	list   engine.ListRequest
 	input  engine.Input
 	answer engine.Answer
@@ -83,6 +88,9 @@ func newStage() *stage {
 		result:  engine.ExecResult{Code: 3, Stdout: []byte("out"), Stderr: []byte{'e', 0xff}, StdoutTruncated: true, Duration: 1500 * time.Millisecond},
 		file:    "0123456789",
 		history: newHistory(5),
+		environment: environment.Environment{
+			ID: id.New[id.Environment](), Name: "review-bot", Source: "agent: demo\nenv: {A: b}\n", ContentHash: "abc", CreatedBy: "laptop", CreatedAt: someTime,
+		},
 	}
 }
 
@@ -132,6 +140,26 @@ func (s *stage) Sessions(_ context.Context, _ id.Team, req engine.ListRequest) (
 	s.mu.Unlock()
 	return []engine.View{s.view}, "next", s.err
 }
+
+func (s *stage) CreateEnvironment(_ context.Context, _ id.Team, req engine.EnvironmentRequest) (engine.CreatedEnvironment, error) {
+	s.mu.Lock()
+	s.asked = req
+	s.mu.Unlock()
+	return engine.CreatedEnvironment{Environment: s.environment, Warnings: s.warnings}, s.err
+}
+
+func (s *stage) Environment(_ context.Context, _ id.Team, ref string) (environment.Environment, error) {
+	s.mu.Lock()
+	s.ref = ref
+	s.mu.Unlock()
+	return s.environment, s.err
+}
+
+func (s *stage) Environments(context.Context, id.Team, int, string) ([]environment.Environment, string, error) {
+	return []environment.Environment{s.environment}, "next", s.err
+}
+
+func (s *stage) RemoveEnvironment(context.Context, id.Team, string) error { return s.err }
 
 func (s *stage) RemoveSession(context.Context, id.Team, string) error { return s.err }
 

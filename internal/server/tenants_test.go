@@ -266,21 +266,16 @@ func kindsIn(path string) []string {
 func TestUnservedCallsOfThingsThatAreThere(t *testing.T) {
 	s := newTenants(t)
 	for path, status := range map[string]int{
-		"GET /configs": 501,
-		"GET /configs/" + s.mine.environment.String():               501,
-		"GET /configs/" + s.mine.environment.String() + "/sessions": 501,
-		"GET /configs/nosuch":                                       404,
-		"DELETE /configs/env_":                                      404,
-		"GET /templates/host":                                       501,
-		"GET /templates/nosuch":                                     404,
-		"GET /templates/host/builds/1":                              404,
-		"GET /workspaces/x":                                         404,
-		"POST /triggers/x/executions":                               404,
-		"POST /auth/github":                                         501,
-		"POST /sessions/busy/checkpoints":                           501,
-		"GET /sessions/busy/checkpoints/cp_x":                       404,
-		"POST /sessions/busy/fork":                                  501,
-		"GET /sessions/busy/port-forward/80":                        501,
+		"GET /templates/host":                 501,
+		"GET /templates/nosuch":               404,
+		"GET /templates/host/builds/1":        404,
+		"GET /workspaces/x":                   404,
+		"POST /triggers/x/executions":         404,
+		"POST /auth/github":                   501,
+		"POST /sessions/busy/checkpoints":     501,
+		"GET /sessions/busy/checkpoints/cp_x": 404,
+		"POST /sessions/busy/fork":            501,
+		"GET /sessions/busy/port-forward/80":  501,
 	} {
 		method, rest, _ := strings.Cut(path, " ")
 		if got := do(t, s, method, "/v2/agents"+rest, "", "Authorization", "Bearer mine"); got.status != status {

@@ -88,8 +88,11 @@ type Reader interface {
 	// EventPlace finds the place of an event of any session of the team.
 	EventPlace(ctx context.Context, team id.Team, event id.Event) (int64, error)
 
-	// Environment finds one environment.
+	// Environment finds one environment, removed or not.
 	Environment(ctx context.Context, environment id.Environment) (environment.Environment, error)
+
+	// Environments lists a team's environments that are not removed, newest first.
+	Environments(ctx context.Context, filter EnvironmentFilter) ([]environment.Environment, error)
 
 	// Machine finds the machine of a session.
 	Machine(ctx context.Context, session id.Session) (Machine, error)
@@ -148,6 +151,10 @@ type Tx interface {
 	// SaveEnvironment inserts an environment; they never change.
 	SaveEnvironment(e environment.Environment) error
 
+	// RemoveEnvironment takes an environment off the lists; sessions that were made
+	// from it keep it. ErrNotFound when it is absent, or removed already.
+	RemoveEnvironment(environment id.Environment, at time.Time) error
+
 	// DeleteMachine forgets a session's machine; absent is no error.
 	DeleteMachine(session id.Session) error
 
@@ -191,14 +198,25 @@ const (
 	Untrimmed = 256
 )
 
+// EnvironmentFilter chooses environments of a team; other zero fields choose all.
+type EnvironmentFilter struct {
+	Team        id.Team
+	Name        string         // exact
+	ContentHash string         // environment.Spec.ContentHash
+	Before      id.Environment // only those made before this one (ids sort by time)
+	Limit       int            // 0: no limit
+}
+
 // SessionFilter chooses sessions; zero fields choose all.
 type SessionFilter struct {
 	Team   id.Team
 	States []session.State
-	Name   string     // exact, compared by session.NameKey
-	Search string     // a part of the name or of the id, case-insensitive
-	Before id.Session // only those made before this one (ids sort by time)
-	Limit  int        // 0: no limit
+	Name   string // exact, compared by session.NameKey
+	Search string // a part of the name or of the id, case-insensitive
+	// Environment chooses those that were made from it.
+	Environment id.Environment
+	Before      id.Session // only those made before this one (ids sort by time)
+	Limit       int        // 0: no limit
 }
 
 // RunFilter chooses runs of one session.

@@ -157,9 +157,18 @@ type CancelRequest struct {
 	RunID string `json:"run_id,omitempty,omitzero"`
 }
 
+// CreateEnvironment Asks for an environment.
+type CreateEnvironment struct {
+	// ManifestYAML The spec.
+	ManifestYAML string `json:"manifest_yaml"`
+
+	// Name 1 to 63 of a-z, 0-9 and -, as of a session.
+	Name string `json:"name"`
+}
+
 // CreateFromEnvironment Asks for a session made from an environment.
 type CreateFromEnvironment struct {
-	// ConfigID The environment's id.
+	// ConfigID The environment's id or name.
 	ConfigID string `json:"config_id"`
 
 	// Name The session's name.
@@ -190,8 +199,72 @@ type CreateLegacy struct {
 	RepoHint string `json:"repo_hint,omitempty,omitzero"`
 }
 
+// CredentialSlot Something secret in an environment; never its value.
+type CredentialSlot struct {
+	Name     string `json:"name"`
+	Provider string `json:"provider,omitempty,omitzero"`
+	Source   string `json:"source,omitempty,omitzero"`
+}
+
 // Empty A body without keys.
 type Empty = map[string]interface{}
+
+// Environment An immutable recipe of sessions.
+type Environment struct {
+	// AgentspecSchemaVersion Of the form of the spec.
+	AgentspecSchemaVersion string `json:"agentspec_schema_version"`
+
+	// ContentHash SHA-256 of what the spec means; empty for those of old releases.
+	ContentHash string    `json:"content_hash"`
+	CreatedAt   time.Time `json:"created_at"`
+
+	// CreatedBy Name of the token that made it.
+	CreatedBy string `json:"created_by"`
+
+	// Credentials What it holds in secret, by name.
+	Credentials []CredentialSlot `json:"credentials,omitempty,omitzero"`
+	ID          string           `json:"id"`
+
+	// Manifest The spec, as JSON.
+	Manifest map[string]interface{} `json:"manifest"`
+
+	// Name As it was given, or that of the session whose spec it was.
+	Name   string `json:"name"`
+	Region string `json:"region,omitempty,omitzero"`
+
+	// UpdatedAt That it was created; it never changes.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Warnings What of the spec does not hold; only of the answer to a create.
+	Warnings []string `json:"warnings,omitempty,omitzero"`
+}
+
+// EnvironmentAnswer One environment.
+type EnvironmentAnswer struct {
+	// Config An immutable recipe of sessions.
+	Config Environment `json:"config"`
+}
+
+// EnvironmentList A page of environments.
+type EnvironmentList struct {
+	// Configs Newest first.
+	Configs []EnvironmentSummary `json:"configs"`
+
+	// NextPageToken Empty at the end.
+	NextPageToken string `json:"next_page_token"`
+}
+
+// EnvironmentSummary An environment in a list.
+type EnvironmentSummary struct {
+	AgentspecSchemaVersion string    `json:"agentspec_schema_version"`
+	ContentHash            string    `json:"content_hash"`
+	CreatedAt              time.Time `json:"created_at"`
+	CreatedBy              string    `json:"created_by"`
+	ID                     string    `json:"id"`
+	Name                   string    `json:"name"`
+	Region                 string    `json:"region,omitempty,omitzero"`
+	UpdatedAt              time.Time `json:"updated_at"`
+}
 
 // ErrorBody How every refusal and failure looks. Public clients read one of two shapes; both are here.
 type ErrorBody struct {

@@ -153,13 +153,17 @@ func checkOldData(t *testing.T, s *Store, version int64) {
 	got, err := s.Session(ctx, tm, "old")
 	same(t, err, got, want)
 	gotEnv, err := s.Environment(ctx, env)
-	same(t, err, gotEnv, environment.Environment{
+	wantEnv := environment.Environment{
 		ID: env, Team: tm, Name: "old", Source: "agent: demo", CreatedAt: at(3),
 		Spec: environment.Spec{
 			Agent: "demo", Size: "small", IdleTimeout: 15 * time.Minute, Template: "host",
 			Permissions: environment.Permissions{Default: "ask"}, MaxRunTime: 2 * time.Hour,
 		},
-	})
+	}
+	if version >= 13 {
+		wantEnv.ContentHash, wantEnv.CreatedBy, wantEnv.RemovedAt = "c0ffee", "laptop", at(21)
+	}
+	same(t, err, gotEnv, wantEnv)
 	wantRun := session.Run{
 		ID: run, Session: own, Text: "hello", SourceRaw: []byte{0, 255}, State: session.RunFailed,
 		CreatedAt: at(9), StartedAt: at(10), EndedAt: at(11), Deadline: at(12), Usage: session.Usage{TokensIn: 1, TokensOut: 2, CostMicros: 3},

@@ -52,6 +52,22 @@ func TestReadsUseIndexes(t *testing.T) {
 			_, err := q.Events(ctx, own, store.EventPage{After: 5, Kinds: []event.Kind{event.RunLog, event.RunFailed}, Limit: 10})
 			return err
 		}},
+		{"a team's environments", "INDEX environments_lasting (team_id=?)", func(q queries) error {
+			_, err := q.Environments(ctx, store.EnvironmentFilter{Team: team, Limit: 10})
+			return err
+		}},
+		{"environments of a name", "INDEX environments_name (team_id=? AND name=?)", func(q queries) error {
+			_, err := q.Environments(ctx, store.EnvironmentFilter{Team: team, Name: "a", Limit: 1})
+			return err
+		}},
+		{"environments of a content", "INDEX environments_content (team_id=? AND content_hash=?)", func(q queries) error {
+			_, err := q.Environments(ctx, store.EnvironmentFilter{Team: team, ContentHash: "a", Limit: 1})
+			return err
+		}},
+		{"an environment's sessions", "INDEX sessions_environment (environment_id=?)", func(q queries) error {
+			_, err := q.Sessions(ctx, store.SessionFilter{Team: team, Environment: id.New[id.Environment](), States: []session.State{session.Ready, session.Paused}, Limit: 1})
+			return err
+		}},
 		{"a team's events", "INDEX events_team (team=? AND place>?)", func(q queries) error {
 			_, err := q.TeamEvents(ctx, team, store.EventPage{After: 5, Kinds: []event.Kind{event.RunLog}, Limit: 10})
 			return err

@@ -114,6 +114,9 @@ func (q queries) Sessions(ctx context.Context, f store.SessionFilter) ([]session
 		pattern := "%" + likeEscaper.Replace(strings.ToLower(f.Search)) + "%"
 		w.add(`(name_key LIKE %s ESCAPE '\' OR id LIKE %s ESCAPE '\')`, pattern, pattern)
 	}
+	if !f.Environment.IsZero() {
+		w.add("environment_id = %s", f.Environment.String())
+	}
 	if !f.Before.IsZero() {
 		w.add("id < %s", f.Before.String())
 	}

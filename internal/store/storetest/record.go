@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"paddock/internal/environment"
 	"paddock/internal/id"
 	"paddock/internal/store"
 	"paddock/internal/team"
@@ -21,6 +22,55 @@ var recordCases = []testCase{
 		if err := f.store.Update(f.ctx, func(tx store.Tx) error { return tx.SaveEnvironment(e) }); err == nil {
 			f.Fatal("an environment was saved twice")
 		}
+	}},
+	{"environments are listed, newest first, until they are removed", func(f *fixture) {
+		first, second, third := f.environment("a"), f.environment("b"), f.environment("a")
+		second.ContentHash = "other"
+		theirs := f.environment("a")
+		theirs.Team = f.newTeam("other")
+		f.update(func(tx store.Tx) error {
+			for _, e := range []environment.Environment{first, second, third, theirs} {
+				f.ok(tx.SaveEnvironment(e))
+			}
+			return nil
+		})
+		listed := func(want store.EnvironmentFilter) (names []id.Environment) {
+			f.Helper()
+			want.Team = f.team
+			list, err := f.store.Environments(f.ctx, want)
+			f.ok(err)
+			for _, e := range list {
+				names = append(names, e.ID)
+			}
+			return names
+		}
+		same(f, listed(store.EnvironmentFilter{}), []id.Environment{third.ID, second.ID, first.ID})
+		same(f, listed(store.EnvironmentFilter{Limit: 1}), []id.Environment{third.ID})
+		same(f, listed(store.EnvironmentFilter{Before: third.ID, Limit: 5}), []id.Environment{second.ID, first.ID})
+		same(f, listed(store.EnvironmentFilter{Name: "a"}), []id.Environment{third.ID, first.ID})
+		same(f, listed(store.EnvironmentFilter{Name: "a", ContentHash: "other"}), nil)
+		same(f, listed(store.EnvironmentFilter{ContentHash: "other"}), []id.Environment{second.ID})
+
+		s := f.session("s")
+		s.Environment = third.ID
+		f.update(func(tx store.Tx) error {
+			f.ok(tx.CreateSession(s, 0))
+			return tx.RemoveEnvironment(third.ID, start.Add(time.Hour))
+		})
+		same(f, listed(store.EnvironmentFilter{}), []id.Environment{second.ID, first.ID})
+		found, err := f.store.Environment(f.ctx, third.ID)
+		f.ok(err)
+		third.RemovedAt = start.Add(time.Hour)
+		same(f, found, third)
+		for _, gone := range []id.Environment{third.ID, id.New[id.Environment]()} {
+			f.fails(f.store.Update(f.ctx, func(tx store.Tx) error { return tx.RemoveEnvironment(gone, start) }), store.ErrNotFound)
+		}
+		of, err := f.store.Sessions(f.ctx, store.SessionFilter{Team: f.team, Environment: third.ID})
+		f.ok(err)
+		same(f, len(of), 1)
+		of, err = f.store.Sessions(f.ctx, store.SessionFilter{Team: f.team, Environment: first.ID})
+		f.ok(err)
+		same(f, len(of), 0)
 	}},
 	{"machines come back, are stored over, listed and forgotten", func(f *fixture) {
 		s := f.created("a").ID
