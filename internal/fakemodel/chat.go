@@ -9,7 +9,7 @@ func parseChat(body object) request {
 	r := request{model: str(body["model"]), stream: body["stream"] == true}
 	for _, t := range list(body["tools"]) {
 		f := objectOf(objectOf(t)["function"])
-		r.tools = append(r.tools, tool{str(f["name"]), objectOf(f["parameters"])})
+		r.tools = append(r.tools, tool{name: str(f["name"]), schema: objectOf(f["parameters"])})
 	}
 	for _, v := range list(body["messages"]) {
 		switch m := objectOf(v); m["role"] {
@@ -36,7 +36,7 @@ func chatUsage(r request, a reply) object {
 }
 
 func chatCall(a reply, id string) []object {
-	return []object{{"index": 0, "id": "call_" + id, "type": "function", "function": object{"name": a.call.tool, "arguments": a.call.arguments()}}}
+	return []object{{"index": 0, "id": "call_" + id, "type": "function", "function": object{"name": a.call.tool.name, "arguments": a.call.arguments()}}}
 }
 
 func finishReason(a reply) string {
@@ -48,6 +48,9 @@ func finishReason(a reply) string {
 
 func (chat) whole(r request, a reply, id string) object {
 	message := object{"role": "assistant", "content": a.text()}
+	if a.thought != "" {
+		message["reasoning_content"] = a.thought
+	}
 	if a.call != nil {
 		message["tool_calls"] = chatCall(a, id)
 	}
@@ -65,6 +68,9 @@ func (chat) stream(s *stream, r request, a reply, id string) {
 		s.event("", head([]object{{"index": 0, "delta": d, "finish_reason": finish}}))
 	}
 	delta(object{"role": "assistant", "content": ""}, nil)
+	if a.thought != "" {
+		delta(object{"reasoning_content": a.thought}, nil)
+	}
 	if !s.pieces(a, func(piece string) { delta(object{"content": piece}, nil) }) {
 		return
 	}

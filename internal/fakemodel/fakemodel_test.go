@@ -100,7 +100,7 @@ func TestMessages(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	for path, prefix := range map[string]string{"/v1/chat/completions": `"tools":[` + bashTool + `]`, "/v1/messages": `"tools":[{"name":"Bash"}]`} {
-		status, body := post(t, path, `{"messages":[{"role":"user","content":"FAIL: 429"}],`+prefix+`}`)
+		status, body := post(t, path, `{"messages":[{"role":"user","content":"ERR: 429"}],`+prefix+`}`)
 		if status != 429 || !strings.Contains(body, "rate_limit") {
 			t.Errorf("%s: %d %s", path, status, body)
 		}

@@ -9,7 +9,7 @@ func parseMessages(body object) request {
 	r := request{model: str(body["model"]), stream: body["stream"] == true}
 	for _, t := range list(body["tools"]) {
 		o := objectOf(t)
-		r.tools = append(r.tools, tool{str(o["name"]), objectOf(o["input_schema"])})
+		r.tools = append(r.tools, tool{name: str(o["name"]), schema: objectOf(o["input_schema"])})
 	}
 	for _, v := range list(body["messages"]) {
 		m := objectOf(v)
@@ -44,6 +44,9 @@ func (messages) failure(status int) object {
 	return object{"type": "error", "error": object{"type": kind, "message": fmt.Sprintf("scripted failure %d", status)}}
 }
 
+// signature is that of a thought; agents give it back and look at it no further.
+const signature = "c2NyaXB0ZWQ="
+
 func stopReason(a reply) string {
 	if a.call != nil {
 		return "tool_use"
@@ -52,9 +55,13 @@ func stopReason(a reply) string {
 }
 
 func (messages) whole(r request, a reply, id string) object {
-	content := []object{{"type": "text", "text": a.text()}}
+	var content []object
+	if a.thought != "" {
+		content = append(content, object{"type": "thinking", "thinking": a.thought, "signature": signature})
+	}
+	content = append(content, object{"type": "text", "text": a.text()})
 	if a.call != nil {
-		content = append(content, object{"type": "tool_use", "id": "toolu_" + id, "name": a.call.tool, "input": a.call.input})
+		content = append(content, object{"type": "tool_use", "id": "toolu_" + id, "name": a.call.tool.name, "input": a.call.input})
 	}
 	return object{
 		"id": "msg_" + id, "type": "message", "role": "assistant", "model": r.model, "content": content,
@@ -78,17 +85,28 @@ func (messages) stream(s *stream, r request, a reply, id string) {
 		"id": "msg_" + id, "type": "message", "role": "assistant", "model": r.model, "content": []any{},
 		"stop_reason": nil, "stop_sequence": nil, "usage": messageUsage(r, reply{}),
 	}})
-	send("content_block_start", object{"index": 0, "content_block": object{"type": "text", "text": ""}})
-	if !s.pieces(a, func(piece string) {
-		send("content_block_delta", object{"index": 0, "delta": object{"type": "text_delta", "text": piece}})
-	}) {
+	index := 0
+	begin := func(block object) { send("content_block_start", object{"index": index, "content_block": block}) }
+	more := func(delta object) { send("content_block_delta", object{"index": index, "delta": delta}) }
+	end := func() {
+		send("content_block_stop", object{"index": index})
+		index++
+	}
+	if a.thought != "" {
+		begin(object{"type": "thinking", "thinking": "", "signature": ""})
+		more(object{"type": "thinking_delta", "thinking": a.thought})
+		more(object{"type": "signature_delta", "signature": signature})
+		end()
+	}
+	begin(object{"type": "text", "text": ""})
+	if !s.pieces(a, func(piece string) { more(object{"type": "text_delta", "text": piece}) }) {
 		return
 	}
-	send("content_block_stop", object{"index": 0})
+	end()
 	if a.call != nil {
-		send("content_block_start", object{"index": 1, "content_block": object{"type": "tool_use", "id": "toolu_" + id, "name": a.call.tool, "input": object{}}})
-		send("content_block_delta", object{"index": 1, "delta": object{"type": "input_json_delta", "partial_json": a.call.arguments()}})
-		send("content_block_stop", object{"index": 1})
+		begin(object{"type": "tool_use", "id": "toolu_" + id, "name": a.call.tool.name, "input": object{}})
+		more(object{"type": "input_json_delta", "partial_json": a.call.arguments()})
+		end()
 	}
 	send("message_delta", object{"delta": object{"stop_reason": stopReason(a), "stop_sequence": nil}, "usage": object{"output_tokens": tokens(len(a.text()))}})
 	send("message_stop", object{})

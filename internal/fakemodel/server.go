@@ -13,12 +13,14 @@ import (
 const maxBody = 32 << 20
 
 // Handler serves the model. Base addresses for agents are this server's root
-// and /v1; any key will do.
+// and /v1 (Gemini's: its root); any key will do.
 func Handler() http.Handler {
 	mux := http.NewServeMux()
+	play := new(script)
 	for _, base := range []string{"", "/v1"} {
-		mux.HandleFunc("POST "+base+"/chat/completions", serve(parseChat, chat{}))
-		mux.HandleFunc("POST "+base+"/messages", serve(parseMessages, messages{}))
+		mux.HandleFunc("POST "+base+"/chat/completions", serve(play, parseChat, chat{}))
+		mux.HandleFunc("POST "+base+"/messages", serve(play, parseMessages, messages{}))
+		mux.HandleFunc("POST "+base+"/responses", serve(play, parseResponses, responses{}))
 		mux.HandleFunc("POST "+base+"/messages/count_tokens", func(w http.ResponseWriter, r *http.Request) {
 			b, _ := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 			writeJSON(w, http.StatusOK, object{"input_tokens": tokens(len(b))})
@@ -27,7 +29,31 @@ func Handler() http.Handler {
 			writeJSON(w, http.StatusOK, object{"object": "list", "data": []object{{"id": "scripted", "object": "model", "type": "model", "display_name": "Scripted"}}})
 		})
 	}
+	for _, base := range []string{"/v1beta", "/v1"} {
+		mux.HandleFunc("POST "+base+"/models/{call}", geminiCall(play))
+	}
 	return mux
+}
+
+// geminiCall serves what Gemini has in one path element: MODEL:METHOD.
+func geminiCall(play *script) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		model, method, _ := strings.Cut(r.PathValue("call"), ":")
+		parse := func(body object) request {
+			asked := parseGemini(body)
+			asked.model, asked.stream = model, method == "streamGenerateContent"
+			return asked
+		}
+		switch method {
+		case "generateContent", "streamGenerateContent":
+			serve(play, parse, gemini{})(w, r)
+		case "countTokens":
+			b, _ := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+			writeJSON(w, http.StatusOK, object{"totalTokens": tokens(len(b))})
+		default:
+			writeJSON(w, http.StatusNotFound, gemini{}.failure(http.StatusNotFound))
+		}
+	}
 }
 
 // dialect writes replies in one protocol.
@@ -37,7 +63,7 @@ type dialect interface {
 	stream(s *stream, r request, a reply, id string)
 }
 
-func serve(parse func(object) request, d dialect) http.HandlerFunc {
+func serve(play *script, parse func(object) request, d dialect) http.HandlerFunc {
 	return func(w http.ResponseWriter, hr *http.Request) {
 		b, err := io.ReadAll(http.MaxBytesReader(w, hr.Body, maxBody))
 		var body object
@@ -50,7 +76,7 @@ func serve(parse func(object) request, d dialect) http.HandlerFunc {
 		}
 		r := parse(body)
 		r.size = len(b)
-		a := answer(r)
+		a := play.answer(r)
 		// An id that follows from the request: the same conversation gives the
 		// same ids, and no two calls of one conversation share one.
 		id := fmt.Sprintf("%d_%d_%d", len(r.users), len(r.results), len(b))
@@ -60,7 +86,7 @@ func serve(parse func(object) request, d dialect) http.HandlerFunc {
 				w.Header().Set("Retry-After", "1")
 			}
 			writeJSON(w, a.status, d.failure(a.status))
-		case r.stream:
+		case r.stream || a.cut:
 			d.stream(newStream(w, hr), r, a, id)
 		default:
 			writeJSON(w, http.StatusOK, d.whole(r, a, id))
@@ -105,7 +131,8 @@ func (s *stream) event(name string, data any) {
 	}
 }
 
-// pieces sends each piece, at the reply's pace; false when the client is gone.
+// pieces sends each piece, at the reply's pace; false when the client is gone, or
+// is cut off.
 func (s *stream) pieces(a reply, send func(piece string)) bool {
 	for i, piece := range a.pieces {
 		if i > 0 && a.pace > 0 {
@@ -119,6 +146,9 @@ func (s *stream) pieces(a reply, send func(piece string)) bool {
 		if s.lost {
 			return false
 		}
+	}
+	if a.cut {
+		panic(http.ErrAbortHandler) // the server's way to end a connection without an end
 	}
 	return true
 }
