@@ -193,14 +193,16 @@ func (s *server) cleanUp() {
 	}
 	s.removeAll()
 	s.stop()
+	defer func() {
+		if t.Failed() {
+			t.Logf("server log:\n%s", s.log)
+		}
+	}()
 	eventually(t, "no process or mount names the data folder", func() bool {
 		return len(host.Processes(s.dir)) == 0 && len(host.Mounts(s.dir)) == 0
 	})
 	if strings.Contains(s.log.String(), "KEPT THE SERVER'S OUTPUT OPEN") {
 		t.Error("a sandbox kept the server's output open")
-	}
-	if t.Failed() {
-		t.Logf("server log:\n%s", s.log)
 	}
 	if err := os.RemoveAll(s.dir); err != nil {
 		t.Errorf("remove data folder: %v", err)
