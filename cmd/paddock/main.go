@@ -49,7 +49,8 @@ func serve(ctx context.Context, cfg cli.ServeConfig) error {
 		SaveEvery:    cfg.SaveEvery,
 		Reserve:      engine.Room{Memory: int64(cfg.MemoryReserve) << 20, Disk: int64(cfg.DiskReserve) << 20},
 		HistoryLimit: int64(cfg.HistoryLimit) << 20, HistoryRetention: cfg.HistoryRetention,
-		NotifyURL: cfg.NotifyURL, NotifyCommand: cfg.NotifyCommand,
+		OTLPEndpoint: cfg.OTLPEndpoint,
+		NotifyURL:    cfg.NotifyURL, NotifyCommand: cfg.NotifyCommand,
 		Token: cfg.Token, Out: cfg.Out, Log: log,
 	})
 	var wrong *daemon.MisconfiguredError

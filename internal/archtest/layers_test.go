@@ -32,6 +32,7 @@ var layers = map[string]int{
 	"internal/runtimes": 3,
 	"internal/metrics":  3,
 	"internal/recovery": 3,
+	"internal/tracing":  3,
 
 	"internal/store/sqlstore": 4,
 	"internal/store/counted":  4,

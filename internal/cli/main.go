@@ -37,6 +37,7 @@ type ServeConfig struct {
 	HistoryRetention  time.Duration // of removed sessions; 0: for ever
 	NotifyURL         string        // told when something waits or a run ends; empty: nobody
 	NotifyCommand     string        // likewise
+	OTLPEndpoint      string        // where spans go; empty: where OTEL_ variables say
 	SaveEvery         time.Duration // between saves of the files of a session in use
 	LogLevel          string        // debug, info, warn, error
 	LogFormat         string        // auto, text, json

@@ -39,7 +39,13 @@ folder: name it in PADDOCK_CONTEXT.
 
 With --notify-url or --notify-command somebody outside is told when something
 waits for an answer or a run ends. The key that signs it is notify.key of the
-data folder.`,
+data folder.
+
+Traces of calls, runs and what the server does for them go to an OpenTelemetry
+collector with --otlp-endpoint, or where OTEL_EXPORTER_OTLP_ENDPOINT says;
+OpenTelemetry's other variables hold, too: OTEL_EXPORTER_OTLP_HEADERS,
+OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and more.
+OTEL_SDK_DISABLED=true turns them off.`,
 		Example: `  paddock serve
   paddock serve --listen 127.0.0.1:8080 --data-dir /srv/paddock
   PADDOCK_TOKEN=secret paddock serve --data-dir "$(mktemp -d)"`,
@@ -68,6 +74,7 @@ data folder.`,
 	f.Var((*days)(&cfg.HistoryRetention), "history-retention", "how `long` rows and events of removed sessions stay readable, such as 30d or 12h; 0 keeps them for ever")
 	f.StringVar(&cfg.NotifyURL, "notify-url", "", "`URL` that is told, signed, when something waits for an answer or a run ends")
 	f.StringVar(&cfg.NotifyCommand, "notify-command", "", "`command` that is run when something waits for an answer or a run ends")
+	f.StringVar(&cfg.OTLPEndpoint, "otlp-endpoint", "", "`URL` of an OpenTelemetry collector that is sent traces (OTLP over HTTP), such as http://localhost:4318")
 	f.DurationVar(&cfg.SaveEvery, "save-every", cfg.SaveEvery, "save the files of a session in use so often, beside after each run; it comes back with them should its sandbox be lost")
 	f.StringVar(&cfg.LogLevel, "log-level", cfg.LogLevel, "debug, info, warn or error")
 	f.StringVar(&cfg.LogFormat, "log-format", cfg.LogFormat, "text, json, or auto: text on a terminal")

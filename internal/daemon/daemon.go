@@ -40,6 +40,7 @@ type Config struct {
 	SaveEvery         time.Duration // see engine.Options
 	NotifyURL         string        // told when something waits or a run ends; empty: nobody
 	NotifyCommand     string        // likewise
+	OTLPEndpoint      string        // where spans go; empty: where the environment says
 	Token             string        // admitted for the default team; empty: one is made
 	Out               io.Writer     // for people
 	Log               *slog.Logger
@@ -68,6 +69,11 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 	if err != nil {
 		return err
 	}
+	trace, err := openTracing(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer trace.Stop()
 	l, err := listen(cfg.Listen)
 	if err != nil {
 		return err
@@ -124,7 +130,7 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 	}
 	e := engine.New(engine.Options{
 		Points: points, SaveEvery: cfg.SaveEvery, Rebooted: rebooted,
-		Notify: channels, Metrics: seen,
+		Notify: channels, Metrics: seen, Trace: trace,
 		Store: counting, Driver: driver, Logger: cfg.Log, MaxActiveSessions: cfg.MaxActiveSessions,
 		Warnings: func() []string { return append(slices.Clone(warnings), host.warnings()...) },
 		Pool:     cfg.Pool, Reserve: cfg.Reserve, Free: func() (engine.Room, error) { return freeRoom(cfg.DataDir) },
@@ -153,7 +159,7 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 	cfg.Log.Info("serving", "url", url, "data_dir", cfg.DataDir, "version", cfg.Version,
 		"isolation", driver.Capabilities().Isolation, "limits", limits, "adopted", e.Adopted())
 	boss.tell("READY=1", fmt.Sprintf("STATUS=serving at %s, %d sandboxes adopted at the start", url, e.Adopted()))
-	return serve(ctx, cfg, e, seen, l, url, boss)
+	return serve(ctx, cfg, server.Options{Engine: e, Metrics: seen, Trace: trace, Logger: cfg.Log, Version: cfg.Version}, l, url, boss)
 }
 
 // openDriver opens the sandbox driver, and says what this host cannot do.
@@ -181,10 +187,10 @@ func openDriver(cfg Config, kept *runtimes.Set, ours runtimes.Runtime, templates
 }
 
 // serve answers calls until ctx ends.
-func serve(ctx context.Context, cfg Config, e *engine.Engine, seen *metrics.Metrics, l net.Listener, url string, boss supervisor) error {
+func serve(ctx context.Context, cfg Config, edge server.Options, l net.Listener, url string, boss supervisor) error {
 	calls, endCalls := context.WithCancel(context.WithoutCancel(ctx))
 	defer endCalls()
-	h := server.HTTP(server.New(server.Options{Engine: e, Metrics: seen, Logger: cfg.Log, Version: cfg.Version}))
+	h := server.HTTP(server.New(edge))
 	h.BaseContext = func(net.Listener) context.Context { return calls }
 	failed := make(chan error, 1)
 	stopped := make(chan struct{})
@@ -201,7 +207,7 @@ func serve(ctx context.Context, cfg Config, e *engine.Engine, seen *metrics.Metr
 	}
 	boss.tell("STOPPING=1")
 	cfg.Log.Info("stopping; sandboxes run on")
-	e.Leave()
+	edge.Engine.Leave()
 	endCalls()
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
 	defer cancel()

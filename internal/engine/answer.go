@@ -103,6 +103,9 @@ func (e *Engine) settle(c *change, a approval.Approval, outcome approval.Outcome
 		return nil
 	}
 	c.later(func() { e.sendAnswer(a, content) })
+	if err := e.traceApproval(c, a); err != nil {
+		return err
+	}
 	return e.answered(c, a)
 }
 

@@ -19,6 +19,7 @@ import (
 	"paddock/internal/sandbox"
 	"paddock/internal/session"
 	"paddock/internal/store"
+	"paddock/internal/tracing"
 )
 
 // bootDeadline is how long a session may be provisioning.
@@ -44,7 +45,8 @@ func (e *Engine) boot(ctx context.Context, a *actor, place *place) {
 	if err == nil && s.State == session.Provisioning {
 		var env environment.Environment
 		if env, err = e.store.Environment(ctx, s.Environment); err == nil {
-			e.bringUp(ctx, a, place, s, env.Spec)
+			ctx, span := e.trace.Start(ctx, "create", tracing.Session(s.ID.String()), tracing.Agent(s.Adapter), tracing.Reason("taken up"))
+			span.End(e.bringUp(ctx, a, place, s, env.Spec))
 			return
 		}
 	}
@@ -57,8 +59,8 @@ func (e *Engine) boot(ctx context.Context, a *actor, place *place) {
 
 // bringUp makes a session's machine and reports it ready, or failed. A spare in
 // the place is the session's by now: its handle was stored with the session. If
-// it does not answer, another machine is started.
-func (e *Engine) bringUp(ctx context.Context, a *actor, place *place, s session.Session, spec environment.Spec) {
+// it does not answer, another machine is started. The error has been dealt with.
+func (e *Engine) bringUp(ctx context.Context, a *actor, place *place, s session.Session, spec environment.Spec) error {
 	defer place.leave()
 	spare := place.claimed()
 	inTime, cancel := context.WithDeadline(ctx, s.Deadline)
@@ -74,7 +76,7 @@ func (e *Engine) bringUp(ctx context.Context, a *actor, place *place, s session.
 		err = e.startMachine(inTime, a, s, spec, recovery.Point{})
 	}
 	if err == nil || e.ctx.Err() != nil || errors.Is(err, errNotStarting) {
-		return // ready; or the server stops, and the next one goes on here; or it is being removed
+		return err // ready; or the server stops, and the next one goes on here; or it is being removed
 	}
 	e.metrics.Verb(metrics.Create, e.now().Sub(s.CreatedAt), err)
 	e.log.ErrorContext(ctx, "start sandbox", "session_id", s.ID, "error", err)
@@ -87,6 +89,7 @@ func (e *Engine) bringUp(ctx context.Context, a *actor, place *place, s session.
 		why = f.Message
 	}
 	e.giveUp(ctx, a, session.CauseBootFailed, why)
+	return err
 }
 
 // errNotStarting says that a session is not provisioning any more.
@@ -95,7 +98,9 @@ var errNotStarting = errors.New("session is not starting any more")
 // claim makes the spare the session's machine and reports it ready. Its guest,
 // which has been waiting since the spare was made, is welcomed afterwards: what
 // it does then, starting the agent first of all, would delay the report.
-func (e *Engine) claim(ctx context.Context, a *actor, s session.Session, spec environment.Spec, spare *spare) error {
+func (e *Engine) claim(ctx context.Context, a *actor, s session.Session, spec environment.Spec, spare *spare) (err error) {
+	ctx, span := e.trace.Start(ctx, "claim", tracing.Session(s.ID.String()), tracing.Sandbox(spare.id.String()))
+	defer func() { span.End(err) }()
 	ctx, cancel := context.WithTimeout(ctx, claimDeadline)
 	defer cancel()
 	if err := spare.box.Claim(ctx, sandbox.Identity{Session: s.ID.String(), Hostname: hostname(s.Name)}); err != nil {
@@ -111,7 +116,7 @@ func (e *Engine) claim(ctx context.Context, a *actor, s session.Session, spec en
 	}
 	m := e.hold(s, spare.box, guestConfig(s, spec), e.now(), spare.caller)
 	a.attach(m)
-	err := e.reportReady(ctx, s, spec.Template, recovery.Point{})
+	err = e.reportReady(ctx, s, spec.Template, recovery.Point{})
 	failpoint.Hit("boot.reported")
 	time.AfterFunc(reportLead, m.admit)
 	return err
@@ -119,12 +124,15 @@ func (e *Engine) claim(ctx context.Context, a *actor, s session.Session, spec en
 
 // startMachine starts a machine for the session, with the files of a point if one
 // is given, waits for its guest and reports the session ready.
-func (e *Engine) startMachine(ctx context.Context, a *actor, s session.Session, env environment.Spec, from recovery.Point) error {
+func (e *Engine) startMachine(ctx context.Context, a *actor, s session.Session, env environment.Spec, from recovery.Point) (err error) {
+	ctx, span := e.trace.Start(ctx, "boot", tracing.Session(s.ID.String()))
+	defer func() { span.End(err) }()
 	if err := e.clearMachine(ctx, a); err != nil {
 		return fmt.Errorf("clear what an earlier start left: %w", err)
 	}
 	spec := machineSpec(s, env)
 	spec.Files = from.Folder
+	span.Note(tracing.Sandbox(spec.ID))
 	handle, err := e.plan(ctx, s, spec)
 	if err != nil {
 		return err

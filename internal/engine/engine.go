@@ -16,6 +16,7 @@ import (
 	"paddock/internal/recovery"
 	"paddock/internal/sandbox"
 	"paddock/internal/store"
+	"paddock/internal/tracing"
 )
 
 // Options is what an engine stands on.
@@ -62,6 +63,9 @@ type Options struct {
 	// Metrics counts and measures; nil means that nobody looks.
 	Metrics *metrics.Metrics
 
+	// Trace makes spans; nil makes none.
+	Trace *tracing.Tracer
+
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -72,6 +76,7 @@ type Engine struct {
 	driver   sandbox.Driver
 	log      *slog.Logger
 	metrics  *metrics.Metrics // may be nil
+	trace    *tracing.Tracer  // may be nil
 	limit    int
 	warnings func() []string
 	now      func() time.Time // as exact as the store keeps it
@@ -115,7 +120,7 @@ func New(o Options) *Engine {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &Engine{
-		store: o.Store, driver: o.Driver, log: o.Logger, metrics: o.Metrics, limit: o.MaxActiveSessions, warnings: o.Warnings,
+		store: o.Store, driver: o.Driver, log: o.Logger, metrics: o.Metrics, trace: o.Trace, limit: o.MaxActiveSessions, warnings: o.Warnings,
 		now: func() time.Time { return now().Truncate(time.Microsecond) }, patience: answerPatience, tries: untilDone(), ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
 		flights: flights{byID: map[flightID]*flight{}}, host: host{free: o.Free, reserve: o.Reserve},
 	}

@@ -71,7 +71,7 @@ func acceptsInput(s session.Session) error {
 
 // enqueue makes the run and, at a boundary, starts it in the same transaction.
 func (e *Engine) enqueue(ctx context.Context, sid id.Session, in Input) (id.Run, error) {
-	run := session.Run{ID: id.New[id.Run](), Session: sid, Text: in.Text, SourceRaw: in.SourceRaw, State: session.RunQueued}
+	run := session.Run{ID: id.New[id.Run](), Session: sid, Text: in.Text, SourceRaw: in.SourceRaw, State: session.RunQueued, Trace: string(e.trace.Lay(ctx))}
 	err := e.change(ctx, sid, func(c *change) error {
 		if err := in.Once.check(ctx, c.tx, c.s.Team, c.now); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"paddock/internal/id"
 	"paddock/internal/metrics"
 	"paddock/internal/session"
+	"paddock/internal/tracing"
 )
 
 // drainPatience is how long a pause waits for the guest to hand over what it
@@ -93,7 +94,8 @@ func notReady(s session.Session) string {
 // says no; nil means that it cannot be taken back): the machine is thawed and
 // the error is errBusy. Machine calls that begin meanwhile wait for the outcome.
 func (e *Engine) freeze(ctx context.Context, a *actor, reason session.PauseReason, wanted func(s session.Session) bool) (err error) {
-	defer e.measure(metrics.Pause)(&err)
+	ctx, done := e.measure(ctx, metrics.Pause, a.session, tracing.Reason(string(reason)))
+	defer done(&err)
 	ctx, cancel := context.WithTimeout(ctx, freezeDeadline)
 	defer cancel()
 	m := a.attached()
@@ -221,7 +223,8 @@ func (e *Engine) takeBackPause(ctx context.Context, sid id.Session) (done bool, 
 
 // thaw is the one way out of a pause.
 func (e *Engine) thaw(ctx context.Context, a *actor) (err error) {
-	defer e.measure(metrics.Resume)(&err)
+	ctx, done := e.measure(ctx, metrics.Resume, a.session)
+	defer done(&err)
 	m := a.attached()
 	if m == nil {
 		return e.thawLost(ctx, a)

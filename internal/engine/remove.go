@@ -43,7 +43,9 @@ func (e *Engine) startRemoval(from context.Context, sid id.Session) {
 
 // finishRemoval frees the machine, trying until nothing is left of it.
 func (e *Engine) finishRemoval(ctx context.Context, a *actor) {
-	done := e.measure(metrics.Remove)
+	var err error
+	ctx, done := e.measure(ctx, metrics.Remove, a.session)
+	defer func() { done(&err) }()
 	m := a.attached()
 	freed := e.insist(ctx, a, "free sandbox", func(ctx context.Context) error {
 		if err := e.clearMachine(ctx, a); err != nil {
@@ -52,6 +54,7 @@ func (e *Engine) finishRemoval(ctx context.Context, a *actor) {
 		return e.removePoints(a.session)
 	})
 	if !freed {
+		err = context.Cause(ctx)
 		return // the next server goes on
 	}
 	marked := e.insist(ctx, a, "mark session destroyed", func(ctx context.Context) error {
@@ -64,9 +67,9 @@ func (e *Engine) finishRemoval(ctx context.Context, a *actor) {
 		})
 	})
 	if !marked {
+		err = context.Cause(ctx)
 		return
 	}
-	done(new(error))
 	e.log.InfoContext(ctx, "session destroyed", "session_id", a.session)
 	e.forget(a.session)
 }

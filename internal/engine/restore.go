@@ -14,6 +14,7 @@ import (
 	"paddock/internal/sandbox"
 	"paddock/internal/session"
 	"paddock/internal/store"
+	"paddock/internal/tracing"
 )
 
 const (
@@ -183,7 +184,9 @@ var errDamaged = errors.New("no recovery point is whole")
 
 // restoreOnce starts a machine with the newest saved files of a session that is
 // in a state, and reports it ready.
-func (e *Engine) restoreOnce(ctx context.Context, a *actor, in session.State) error {
+func (e *Engine) restoreOnce(ctx context.Context, a *actor, in session.State) (err error) {
+	ctx, span := e.trace.Start(ctx, "restore", tracing.Session(a.session.String()))
+	defer func() { span.End(err) }()
 	select {
 	case e.restores <- struct{}{}:
 		defer func() { <-e.restores }()

@@ -13,6 +13,7 @@ import (
 	"paddock/internal/recovery"
 	"paddock/internal/sandbox"
 	"paddock/internal/session"
+	"paddock/internal/tracing"
 )
 
 // A session's files live in its sandbox and end with it, so they are saved: after
@@ -146,8 +147,13 @@ func (e *Engine) save(ctx context.Context, m *machine) {
 		return
 	}
 	at, began := e.now(), time.Now()
+	ctx, span := e.trace.Start(ctx, "save", tracing.Session(m.session.String()))
 	point, err := e.savePoint(ctx, m, at)
 	took := time.Since(began)
+	if err == nil {
+		span.Note(tracing.Bytes(point.Bytes))
+	}
+	span.End(err)
 
 	m.mu.Lock()
 	s := &m.saving

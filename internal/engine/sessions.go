@@ -14,28 +14,55 @@ import (
 	"paddock/internal/logging"
 	"paddock/internal/session"
 	"paddock/internal/store"
+	"paddock/internal/tracing"
 )
 
 // CreateSession reserves a name and a slot and begins to make the sandbox. The
 // row is durable when it returns; the session is provisioning then.
 func (e *Engine) CreateSession(ctx context.Context, team id.Team, req CreateRequest) (View, []string, error) {
+	ctx, span := e.trace.Start(ctx, "create") // until it is ready
+	in, err := e.admitSession(ctx, team, req)
+	if err != nil {
+		span.End(err)
+		return View{}, nil, err
+	}
+	span.Note(tracing.Session(in.session.ID.String()), tracing.Agent(in.session.Adapter))
+	a := e.actor(in.session.ID)
+	a.post(func(life context.Context) {
+		span.End(e.bringUp(logging.Carry(life, ctx), a, in.place, in.session, in.spec))
+	})
+	return e.fresh(in.session), in.warnings, nil
+}
+
+// admitted is a session that is stored, and whose machine is to be made.
+type admitted struct {
+	session  session.Session
+	spec     environment.Spec
+	place    *place
+	warnings []string
+}
+
+// admitSession reserves all that a new session needs and stores it.
+func (e *Engine) admitSession(ctx context.Context, team id.Team, req CreateRequest) (in admitted, err error) {
+	ctx, span := e.trace.Start(ctx, "admission")
+	defer func() { span.End(err) }()
 	if err := req.Once.check(ctx, e.store, team, e.now()); err != nil {
-		return View{}, nil, err // name and slot are the first one's by now
+		return in, err // name and slot are the first one's by now
 	}
 	recipe, err := e.recipe(ctx, team, req)
 	if err != nil {
-		return View{}, nil, err
+		return in, err
 	}
-	env, warnings := recipe.Environment, recipe.Warnings
+	env := recipe.Environment
+	in.spec, in.warnings = env.Spec, recipe.Warnings
 	name := env.Spec.Name
 	if req.Name != "" {
 		name = req.Name
 	}
-	place := e.makePlace(ctx, kindOf(env.Spec))
-	booting := false
+	in.place = e.makePlace(ctx, kindOf(env.Spec))
 	defer func() {
-		if !booting {
-			place.leave()
+		if err != nil {
+			in.place.leave()
 		}
 	}()
 	generated := name == ""
@@ -43,19 +70,16 @@ func (e *Engine) CreateSession(ctx context.Context, team id.Team, req CreateRequ
 		if generated {
 			name = session.GenerateName(env.Spec.Agent)
 		} else if err := session.CheckName(name); err != nil {
-			return View{}, nil, fault.New(fault.BadRequest, "name: %s", err)
+			return in, fault.New(fault.BadRequest, "name: %s", err)
 		}
-		s, err := e.insert(ctx, team, name, env, warnings, req, place)
+		in.session, err = e.insert(ctx, team, name, env, in.warnings, req, in.place)
 		if generated && errors.Is(err, store.ErrNameInUse) {
 			continue
 		}
 		if err != nil {
-			return View{}, nil, e.createRefused(err, name)
+			return in, e.createRefused(err, name)
 		}
-		booting = true
-		a := e.actor(s.ID)
-		a.post(func(life context.Context) { e.bringUp(logging.Carry(life, ctx), a, place, s, env.Spec) })
-		return e.fresh(s), warnings, nil
+		return in, nil
 	}
 }
 

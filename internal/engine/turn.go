@@ -136,6 +136,7 @@ func (e *Engine) endRun(c *change, r *session.Run, cause session.RunCause, end e
 		return err
 	}
 	c.emit(r.ID, event.RunFailed, end)
+	e.traceRun(c, *r)
 	if end.Terminal {
 		c.s.Terminal, c.dirty = end.Message, true
 	}
@@ -201,6 +202,7 @@ func (e *Engine) completeRun(c *change, r *session.Run, end guestapi.End) error 
 	c.emit(r.ID, event.RunCompleted, event.Completed{
 		TokensIn: r.TokensIn, TokensOut: r.TokensOut, CostMicros: r.CostMicros, StopReason: r.StopReason, Text: end.Text,
 	})
+	e.traceRun(c, *r)
 	e.turnOver(c, *r, true)
 	return nil
 }
@@ -236,6 +238,9 @@ func (e *Engine) expireApprovals(c *change, run id.Run) error {
 			return err
 		}
 		c.emit(run, event.HumanInputReceived, event.Answered{HITLID: a.ID.String(), Outcome: string(approval.OutcomeExpired), Actor: a.Actor, Reason: a.Reason})
+		if err := e.traceApproval(c, a); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"paddock/internal/fault"
+	"paddock/internal/id"
 	"paddock/internal/metrics"
 	"paddock/internal/sandbox"
+	"paddock/internal/tracing"
 )
 
 // useAge is how old a reading of what a machine uses may be. However many look,
@@ -73,16 +75,19 @@ func (e *Engine) Reading(ctx context.Context) metrics.Reading {
 	return r
 }
 
-// measure notes how long a verb takes, from now until the function returned is
-// called, and what came of it. A pause that gave way to a run is refused.
-func (e *Engine) measure(v metrics.Verb) func(err *error) {
+// measure notes how long a verb on a session takes, from now until the function
+// returned is called, and what came of it; in the context returned is its span. A
+// pause that gave way to a run is refused.
+func (e *Engine) measure(ctx context.Context, v metrics.Verb, sid id.Session, about ...tracing.Attr) (context.Context, func(err *error)) {
 	begin := time.Now()
-	return func(err *error) {
+	ctx, span := e.trace.Start(ctx, string(v), append(about, tracing.Session(sid.String()))...)
+	return ctx, func(err *error) {
 		outcome := *err
 		if errors.Is(outcome, errBusy) {
 			outcome = fault.New(fault.Conflict, "%s", errBusy)
 		}
 		e.metrics.Verb(v, time.Since(begin), outcome)
+		span.End(outcome)
 	}
 }
 

@@ -3,6 +3,8 @@ package logging
 import (
 	"context"
 	"sync/atomic"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // call is what is known of a call that somebody made. Which session it is about
@@ -32,9 +34,12 @@ func NoteSession(ctx context.Context, id string) {
 	}
 }
 
-// Carry gives a context that ends with life and belongs to the call of from, for
-// work that a call has begun and that may outlive it.
+// Carry gives a context that ends with life and belongs to the call and the trace
+// of from, for work that a call has begun and that may outlive it.
 func Carry(life, from context.Context) context.Context {
+	if span := trace.SpanFromContext(from); span.SpanContext().IsValid() {
+		life = trace.ContextWithSpan(life, span)
+	}
 	if c := of(from); c != nil {
 		return context.WithValue(life, callKey{}, c)
 	}
@@ -45,6 +50,14 @@ func Carry(life, from context.Context) context.Context {
 func RequestID(ctx context.Context) string {
 	if c := of(ctx); c != nil {
 		return c.request
+	}
+	return ""
+}
+
+// TraceID is the id of the trace that a context belongs to; empty for none.
+func TraceID(ctx context.Context) string {
+	if at := trace.SpanContextFromContext(ctx); at.HasTraceID() {
+		return at.TraceID().String()
 	}
 	return ""
 }

@@ -9,9 +9,10 @@ import (
 const (
 	requestKey = "request_id"
 	sessionKey = "session_id"
+	traceKey   = "trace_id"
 )
 
-// handler adds to each line which call and session its context belongs to,
+// handler adds to each line which call, session and trace its context belongs to,
 // where the line does not say so itself.
 type handler struct {
 	slog.Handler
@@ -23,32 +24,30 @@ func NewHandler(next slog.Handler) slog.Handler { return handler{next, nil} }
 
 // Handle is part of slog.Handler.
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
-	request, session := RequestID(ctx), SessionID(ctx)
-	if h.said[requestKey] {
-		request = ""
+	known := [...]slog.Attr{
+		slog.String(requestKey, RequestID(ctx)), slog.String(sessionKey, SessionID(ctx)), slog.String(traceKey, TraceID(ctx)),
 	}
-	if h.said[sessionKey] {
-		session = ""
-	}
-	r.Attrs(func(a slog.Attr) bool {
-		switch a.Key {
-		case requestKey:
-			request = ""
-		case sessionKey:
-			session = ""
+	add := known[:0]
+	for _, a := range known {
+		if a.Value.String() != "" && !h.says(r, a.Key) {
+			add = append(add, a)
 		}
-		return true
-	})
-	if request != "" || session != "" {
+	}
+	if len(add) > 0 {
 		r = r.Clone()
-	}
-	if request != "" {
-		r.AddAttrs(slog.String(requestKey, request))
-	}
-	if session != "" {
-		r.AddAttrs(slog.String(sessionKey, session))
+		r.AddAttrs(add...)
 	}
 	return h.Handler.Handle(ctx, r)
+}
+
+// says whether the line has this already.
+func (h handler) says(r slog.Record, key string) bool {
+	said := h.said[key]
+	r.Attrs(func(a slog.Attr) bool {
+		said = said || a.Key == key
+		return !said
+	})
+	return said
 }
 
 // WithAttrs is part of slog.Handler.

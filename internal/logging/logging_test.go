@@ -5,6 +5,8 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 func TestLinesNameTheirCall(t *testing.T) {
@@ -28,6 +30,8 @@ func TestLinesNameTheirCall(t *testing.T) {
 	log.InfoContext(ctx, "says so", "session_id", "sess_2", "request_id", "req_2")
 	log.With("session_id", "sess_3").With("n", 2).InfoContext(ctx, "with")
 	log.InfoContext(Carry(t.Context(), t.Context()), "no call")
+	at := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{15: 1}, SpanID: trace.SpanID{7: 2}})
+	log.InfoContext(Carry(t.Context(), trace.ContextWithSpanContext(ctx, at)), "traced")
 	want := `msg=nobody's
 msg=early request_id=req_1
 msg=known n=1 request_id=req_1 session_id=sess_1
@@ -35,6 +39,7 @@ msg=carried request_id=req_1 session_id=sess_1
 msg="says so" session_id=sess_2 request_id=req_2
 msg=with session_id=sess_3 n=2 request_id=req_1
 msg="no call"
+msg=traced request_id=req_1 session_id=sess_1 trace_id=00000000000000000000000000000001
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)

@@ -1,9 +1,6 @@
 package metrics
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
@@ -13,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"paddock/internal/event"
-	"paddock/internal/fault"
 	"paddock/internal/session"
 )
 
@@ -21,26 +17,6 @@ func text(m *Metrics) string {
 	w := httptest.NewRecorder()
 	m.Handler(slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	return w.Body.String()
-}
-
-func TestOutcomes(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want string
-	}{
-		{nil, "ok"},
-		{fault.New(fault.Conflict, "x"), "refused"},
-		{fmt.Errorf("a: %w", fault.New(fault.NotFound, "x")), "refused"},
-		{fault.New(fault.BadGateway, "sandbox lost"), "failed"},
-		{fault.New(fault.Internal, "x"), "failed"},
-		{errors.New("x"), "failed"},
-		{context.Canceled, "left"},
-		{fmt.Errorf("a: %w", context.DeadlineExceeded), "left"},
-	} {
-		if got := outcome(c.err); got != c.want {
-			t.Errorf("%v is %s, want %s", c.err, got, c.want)
-		}
-	}
 }
 
 // Whatever comes from outside makes no label of its own.

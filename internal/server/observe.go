@@ -11,6 +11,7 @@ import (
 	"paddock/internal/fault"
 	"paddock/internal/logging"
 	"paddock/internal/metrics"
+	"paddock/internal/tracing"
 )
 
 const requestIDHeader = "X-Request-Id"
@@ -20,7 +21,10 @@ const requestIDHeader = "X-Request-Id"
 // sandbox is this program, too.)
 var saneID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`) })
 
-// observed names each call, logs it, and survives a handler's panic.
+// probes are asked every few seconds by machines, and not traced.
+var probes = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true}
+
+// observed names each call, traces and logs it, and survives a handler's panic.
 func (e *edge) observed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := r.Header.Get(requestIDHeader)
@@ -30,9 +34,15 @@ func (e *edge) observed(next http.Handler) http.Handler {
 		w.Header().Set(requestIDHeader, name)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		seen := &observedWriter{ResponseWriter: w, patience: e.options.AnswerTimeout, route: metrics.OtherRoute}
-		r = r.WithContext(logging.WithRequest(r.Context(), name))
+		ctx := logging.WithRequest(r.Context(), name)
+		var span *tracing.Call
+		if !probes[r.URL.Path] {
+			ctx, span = e.options.Trace.Serve(ctx, r)
+		}
+		r = r.WithContext(ctx)
 		begin := time.Now()
 		defer func() {
+			span.End(seen.route, seen.status)
 			e.options.Metrics.Call(r.Method, seen.route, seen.status, seen.answered(begin))
 			e.log.DebugContext(r.Context(), "call", "method", r.Method, "path", r.URL.Path, "status", seen.status, "duration", time.Since(begin))
 		}()

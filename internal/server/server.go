@@ -15,6 +15,7 @@ import (
 	"paddock/internal/metrics"
 	"paddock/internal/server/sse"
 	"paddock/internal/team"
+	"paddock/internal/tracing"
 )
 
 // prefixes are where the API stands; the second is the protocol's former name.
@@ -25,6 +26,7 @@ type Options struct {
 	Engine    *engine.Engine
 	Logger    *slog.Logger     // nil: none
 	Metrics   *metrics.Metrics // what /metrics shows; nil: there is none
+	Trace     *tracing.Tracer  // nil: there is none
 	Version   string           // shown by /healthz
 	PublicURL string           // how clients reach the server; empty: from the request
 	Streams   sse.Options
@@ -66,7 +68,7 @@ func newHandler(s surface, options Options) http.Handler {
 	}
 	options.BodyTimeout = cmp.Or(options.BodyTimeout, time.Minute)
 	options.AnswerTimeout = cmp.Or(options.AnswerTimeout, 2*time.Minute)
-	e := &edge{engine: measured{s, options.Metrics}, streams: sse.New(options.Streams), log: options.Logger, options: options}
+	e := &edge{engine: measured{s, options.Metrics, options.Trace}, streams: sse.New(options.Streams), log: options.Logger, options: options}
 	root := http.NewServeMux()
 	root.HandleFunc("GET /healthz", e.routed("/healthz", e.health))
 	root.HandleFunc("GET /readyz", e.routed("/readyz", e.ready))

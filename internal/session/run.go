@@ -104,6 +104,9 @@ type Run struct {
 	// is to end soon, whatever its agent does. Zero until then.
 	CancelAt    time.Time
 	CancelledBy string
+	// Trace is where the run's span stands (see tracing.Trail); empty when it was
+	// accepted by a server that does not trace.
+	Trace string
 }
 
 // Failure says why a run failed.

@@ -172,6 +172,9 @@ func checkOldData(t *testing.T, s *Store, version int64) {
 	if version >= 3 {
 		wantRun.CancelAt, wantRun.CancelledBy, wantRun.AwaitingSince = at(18), "you", at(19)
 	}
+	if version >= 14 {
+		wantRun.Trace = "trail"
+	}
 	gotRun, err := s.Run(ctx, own, run)
 	same(t, err, gotRun, wantRun)
 	wantApproval := approval.Approval{

@@ -14,7 +14,7 @@ import (
 var (
 	runColumns = strings.Fields(`id session_id text source_raw state created_at_us started_at_us ended_at_us deadline_us
 		tokens_in tokens_out cost_micros stop_reason failure_code failure_message failure_terminal
-		cancel_at_us cancelled_by awaiting_since_us`)
+		cancel_at_us cancelled_by awaiting_since_us trace`)
 	selectRun = "SELECT " + strings.Join(runColumns, ", ") + " FROM runs"
 	saveRun   = insertInto("runs", runColumns) + orReplace("id", runColumns)
 )
@@ -26,7 +26,7 @@ func scanRun(rows *sql.Rows) (r session.Run, err error) {
 		idInto(&r.ID), idInto(&r.Session), &r.Text, &r.SourceRaw, &r.State, momentInto(&r.CreatedAt), momentInto(&r.StartedAt),
 		momentInto(&r.EndedAt), momentInto(&r.Deadline), &r.TokensIn, &r.TokensOut, &r.CostMicros, &r.StopReason,
 		&code, &failure.Message, &failure.Terminal,
-		momentInto(&r.CancelAt), &r.CancelledBy, momentInto(&r.AwaitingSince),
+		momentInto(&r.CancelAt), &r.CancelledBy, momentInto(&r.AwaitingSince), &r.Trace,
 	)
 	if code.Valid {
 		failure.Code = event.FailureCode(code.Int64)
@@ -71,7 +71,7 @@ func (x *tx) SaveRun(r session.Run) error {
 		r.ID.String(), r.Session.String(), r.Text, blob(r.SourceRaw), string(r.State), created(r.CreatedAt), moment(r.StartedAt),
 		moment(r.EndedAt), moment(r.Deadline), r.TokensIn, r.TokensOut, r.CostMicros, r.StopReason,
 		code, failure.Message, failure.Terminal,
-		moment(r.CancelAt), r.CancelledBy, moment(r.AwaitingSince),
+		moment(r.CancelAt), r.CancelledBy, moment(r.AwaitingSince), r.Trace,
 	)
 	return wrap(err, "save run %s", r.ID)
 }

@@ -26,6 +26,7 @@ var runCases = []testCase{
 		r.SourceRaw, r.TokensIn, r.TokensOut, r.CostMicros, r.StopReason = []byte{0, 1, 255}, 1<<40, 2, 3, "end_turn"
 		r.Failure = &session.Failure{Code: event.SandboxLost, Message: "gone", Terminal: true}
 		r.CancelAt, r.CancelledBy, r.AwaitingSince = start.Add(3*time.Second), hostile, start.Add(4*time.Second)
+		r.Trace = hostile
 		f.update(func(tx store.Tx) error { return tx.SaveRun(r) })
 		same(f, f.runOf(s.ID, r.ID), r)
 
