@@ -240,7 +240,7 @@ func (s *server) measureDelivery(ctx context.Context, sessions []string, t *tabl
 					continue
 				}
 				mu.Lock()
-				t.add(fmt.Sprintf("append → delivery, %d streams", manyStreams), aimEvent, late)
+				t.addBound(fmt.Sprintf("append → delivery, %d streams", manyStreams), aimEvent, mostEvent, late)
 				mu.Unlock()
 			}
 		})

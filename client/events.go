@@ -55,6 +55,7 @@ type EventStream struct {
 	options EventsOptions
 
 	last    string // id of the last event given
+	before  Event  // that event, without what may be large
 	conn    *connection
 	hasMore bool
 	err     error // how it ended
@@ -168,11 +169,12 @@ func (s *EventStream) read() (Event, error) {
 				return Event{}, err
 			}
 		default:
-			var event Event
-			if err := json.Unmarshal(got.data, &event); err != nil {
+			event, err := decodeEvent(got.data, s.before)
+			if err != nil {
 				return Event{}, fmt.Errorf("decode event: %w", err)
 			}
-			s.last = event.EventID
+			s.last, s.before = event.EventID, event
+			s.before.Data, s.before.SourceRaw = nil, nil
 			return event, nil
 		}
 	}

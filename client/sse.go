@@ -10,16 +10,18 @@ import (
 // with as much of raw bytes, in base64.
 const maxFrameLine = 16 << 20
 
-// frame is one piece of an event stream: an event, or a comment.
+// frame is one piece of an event stream: an event, whose id is in its data too,
+// or a comment.
 type frame struct {
-	id, event string
-	data      []byte
-	comment   string // when not empty, nothing else is set
+	event   string
+	data    []byte
+	comment string // when not empty, nothing else is set
 }
 
 // frames cuts a text/event-stream into frames.
 type frames struct {
 	lines *bufio.Scanner
+	event string // of the last frame that had one
 }
 
 func newFrames(r io.Reader) *frames {
@@ -46,10 +48,9 @@ func (f *frames) next() (frame, error) {
 			name, value, _ := bytes.Cut(line, []byte(":"))
 			value = bytes.TrimPrefix(value, []byte(" "))
 			switch string(name) {
-			case "id":
-				got.id = string(value)
 			case "event":
-				got.event = string(value)
+				f.event = known(value, f.event)
+				got.event = f.event
 			case "data":
 				if got.data != nil {
 					got.data = append(got.data, '\n')

@@ -15,6 +15,10 @@ const (
 	tailBytes  = 32 << 10
 )
 
+// tailReach is how far behind the newest event a reader may be whom the tail
+// still serves. Who reads a history from its beginning has it for himself.
+const tailReach = 8 * tailEvents
+
 // tail holds the newest events of a history, without their native bytes, so that
 // a thousand readers who wait for the next event read the store once. It fills
 // when it is read: an event that nobody waits for costs nothing.
@@ -32,7 +36,7 @@ func (t *tail) since(after, last int64, load func(store.EventPage) ([]event.Even
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case after < t.from:
+	case after < t.from, after >= t.end() && last-after > tailReach:
 		return nil, 0, false, nil
 	case after > t.end(): // the first reader for a while
 		t.from, t.events = after, nil

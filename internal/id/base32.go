@@ -3,6 +3,7 @@ package id
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // alphabet is Crockford's base 32 in lower case, without i, l, o and u.
@@ -41,7 +42,7 @@ func decode(text string) (raw [16]byte, err error) {
 	var acc uint32
 	bits, o := -2, 0
 	for i := range len(text) {
-		v := valueOf(text[i])
+		v := values[text[i]]
 		if v < 0 {
 			return raw, fmt.Errorf("character %q", text[i])
 		}
@@ -56,11 +57,10 @@ func decode(text string) (raw [16]byte, err error) {
 	return raw, nil
 }
 
-func valueOf(c byte) int {
-	for i := range len(alphabet) {
-		if alphabet[i] == c {
-			return i
-		}
+// values are the digits of the characters, -1 for those that are none.
+var values = func() (of [256]int8) {
+	for c := range of {
+		of[c] = int8(strings.IndexByte(alphabet, byte(c)))
 	}
-	return -1
-}
+	return of
+}()

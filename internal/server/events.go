@@ -62,15 +62,6 @@ func (e *edge) streamRunEvents(w http.ResponseWriter, r request) error {
 	return e.streams.Run(ctx, w, r.Request, log, run.ID, run.State.Ended(), want)
 }
 
-// polled is the answer to a long poll (api/openapi.yaml, EventPage); its events
-// have the same form as on a stream.
-type polled struct {
-	Events    []event.Envelope `json:"events"`
-	Cursor    string           `json:"cursor"`
-	Truncated bool             `json:"truncated,omitempty"`
-	Ended     bool             `json:"ended,omitempty"`
-}
-
 func (e *edge) pollEvents(w http.ResponseWriter, r request, open func() (feed, error)) error {
 	for name := range r.URL.Query() {
 		if !slices.Contains([]string{"after", "wait", "types", "include_raw"}, name) {
@@ -93,11 +84,34 @@ func (e *edge) pollEvents(w http.ResponseWriter, r request, open func() (feed, e
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	writeJSON(w, http.StatusOK, polled{
-		Events: list(got.Events, func(e event.Event) event.Envelope { return e.Envelope(want.Raw) }),
-		Cursor: got.Cursor, Truncated: got.Truncated, Ended: got.Ended,
-	})
+	answer := jsonAnswer(http.StatusOK, pollEnd{got.Cursor, got.Truncated, got.Ended})
+	answer.Body = append(polledEvents(got.Events, want.Raw), answer.Body[1:]...)
+	writeAnswer(w, answer)
 	return nil
+}
+
+// pollEnd is the end of the answer to a long poll (api/openapi.yaml, EventPage),
+// and polledEvents its beginning: the events in the form that they have on a
+// stream, without looking through their payloads again.
+type pollEnd struct {
+	Cursor    string `json:"cursor"`
+	Truncated bool   `json:"truncated,omitempty"`
+	Ended     bool   `json:"ended,omitempty"`
+}
+
+func polledEvents(events []event.Event, raw bool) []byte {
+	size := 1 << 10
+	for _, e := range events {
+		size += e.EnvelopeSize(raw)
+	}
+	body := append(make([]byte, 0, size), `{"events":[`...)
+	for i, e := range events {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = e.AppendEnvelope(body, raw)
+	}
+	return append(body, "],"...)
 }
 
 // wantsJSON says whether a caller asks for JSON and not for a stream.

@@ -10,8 +10,11 @@ import (
 	"paddock/internal/store"
 )
 
-// pollBytes bounds the payloads of one answer, but for its last event.
-const pollBytes = 256 << 10
+// What bounds one answer: its events, and their payloads but for the last.
+const (
+	pollPage  = 256
+	pollBytes = 256 << 10
+)
 
 // maxWait bounds a long poll; what stands between is said to cut at a minute.
 const maxWait = 60 * time.Second
@@ -26,7 +29,7 @@ type PollRequest struct {
 
 // Polled is its answer.
 type Polled struct {
-	Events    []event.Event // at most 256, in order
+	Events    []event.Event // at most pollPage, in order
 	Cursor    string        // what to ask for the next time
 	Truncated bool          // After named no event: this is the beginning
 	Ended     bool          // nothing will ever follow
@@ -72,7 +75,7 @@ func Poll(ctx context.Context, log Log, want PollRequest) (Polled, error) {
 	defer patience.Stop()
 	for {
 		ended := log.Ended() // before reading: then what is read is not older
-		events, upTo, err := log.Read(ctx, store.EventPage{After: at, Kinds: want.Kinds, Limit: readPage, Bytes: pollBytes, Raw: want.Raw})
+		events, upTo, err := log.Read(ctx, store.EventPage{After: at, Kinds: want.Kinds, Limit: pollPage, Bytes: pollBytes, Raw: want.Raw})
 		if ctx.Err() != nil {
 			return answer, nil
 		}

@@ -19,7 +19,7 @@ import (
 
 // The sizes of pages, in events.
 const (
-	readPage     = 256      // read from the log at once
+	readPage     = 128      // read from the log at once
 	readBytes    = 32 << 10 // read from the log at once; of one stream that is all that is held for its reader
 	defaultLimit = 200      // of a page backwards
 	maxLimit     = 1000     // of a page backwards

@@ -99,10 +99,17 @@ func (o *writer) state(s state) error {
 // event adds one entry of the history to what the next flush writes.
 func (o *writer) event(e event.Event, raw bool) {
 	frames := o.buffer()
-	fmt.Fprintf(frames, "id: %s\nevent: %s\ndata: ", e.ID, e.Kind)
-	frames.Grow(e.EnvelopeSize(raw) + 2)
-	frames.Write(append(e.AppendEnvelope(frames.AvailableBuffer(), raw), "\n\n"...))
+	frames.Grow(e.EnvelopeSize(raw) + frameSize)
+	b := frames.AvailableBuffer()
+	b = append(append(b, "id: "...), e.ID.String()...)
+	b = append(append(b, "\nevent: "...), e.Kind...)
+	b = append(b, "\ndata: "...)
+	b = append(e.AppendEnvelope(b, raw), "\n\n"...)
+	frames.Write(b)
 }
+
+// frameSize is about what a frame has besides its event's wire form.
+const frameSize = 100
 
 // end is the last line of a stream that gives a part of the history.
 func (o *writer) end(part span) error {
@@ -128,7 +135,8 @@ func (o *writer) data(value any) error {
 // buffers are between uses; a stream that waits has none.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// largeBuffer is the size of buffers that are not used again.
+// largeBuffer is the size of buffers that are not used again; a page of ordinary
+// events (readPage) fits into less.
 const largeBuffer = 128 << 10
 
 func (o *writer) buffer() *bytes.Buffer {

@@ -2,10 +2,11 @@ package sqlstore
 
 import (
 	"database/sql"
-	"encoding"
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"paddock/internal/id"
 )
 
 // The functions below turn fields into column values and back, each pair in one
@@ -60,19 +61,44 @@ func ref(i interface {
 	return i.String()
 }
 
-// idInto reads what ref stored.
-func idInto(i encoding.TextUnmarshaler) sql.Scanner {
-	return scanner(func(value any) error {
+// idInto reads what ref stored, and the empty text as no id.
+func idInto[K id.Kind](i *id.ID[K]) sql.Scanner {
+	return scanner(func(value any) (err error) {
+		*i = id.ID[K]{}
 		switch v := value.(type) {
 		case nil:
-			return i.UnmarshalText(nil)
 		case string:
-			return i.UnmarshalText([]byte(v))
-		case []byte:
-			return i.UnmarshalText(v)
+			if v != "" {
+				*i, err = id.Parse[id.ID[K]](v)
+			}
 		default:
-			return fmt.Errorf("an id is stored as %T", value)
+			err = fmt.Errorf("an id is stored as %T", value)
 		}
+		return err
+	})
+}
+
+// numberInto and textInto read what is stored as it is, without the detours that
+// database/sql takes for types it does not know.
+func numberInto(n *int64) sql.Scanner {
+	return scanner(func(value any) error {
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("a number is stored as %T", value)
+		}
+		*n = v
+		return nil
+	})
+}
+
+func textInto[S ~string](s *S) sql.Scanner {
+	return scanner(func(value any) error {
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("a text is stored as %T", value)
+		}
+		*s = S(v)
+		return nil
 	})
 }
 

@@ -18,10 +18,6 @@ var (
 	eventColumns = strings.Fields("session_id seq id run_id at_us kind source_type team place dropped data")
 	insertEvent  = insertInto("events", eventColumns)
 	insertRaw    = insertInto("event_raw", strings.Fields("session_id seq raw raw_dropped"))
-
-	selectEvents  = "SELECT " + strings.Join(eventColumns, ", ") + ", NULL, 0 FROM events"
-	selectBare    = strings.Replace(selectEvents, "dropped, data", "dropped, x''", 1)
-	selectWithRaw = "SELECT " + strings.Join(eventColumns, ", ") + ", raw, COALESCE(raw_dropped, 0) FROM events LEFT JOIN event_raw USING (session_id, seq)"
 )
 
 // claimSeqs moves the end of a session's history by a number of events and of
@@ -38,25 +34,64 @@ const claimSeqs = `UPDATE sessions SET last_seq = last_seq + $2,
 const claimPlaces = `UPDATE teams SET last_place = last_place + $2
 	WHERE id = (SELECT team_id FROM sessions WHERE id = $1) RETURNING id, number, last_place`
 
-func scanEvent(rows *sql.Rows) (e event.Event, err error) {
-	var team int64
-	err = rows.Scan(
-		idInto(&e.Session), &e.Seq, idInto(&e.ID), idInto(&e.Run), momentInto(&e.At), &e.Kind, &e.SourceType, &team, &e.Place, &e.Dropped,
-		(*[]byte)(&e.Data), &e.SourceRaw, &e.RawDropped,
-	)
-	return e, err
+// eventRow takes the rows of a page, one after the other. Histories are long:
+// what is read, and where it goes, is said once for all rows, and is no more than
+// is wanted, for each column of each row costs.
+type eventRow struct {
+	event event.Event
+	names []string
+	into  []any
+	from  string
+}
+
+func (r *eventRow) read(column string, into any) {
+	r.names, r.into = append(r.names, column), append(r.into, into)
+}
+
+// newEventRow is for a page of a session's history; zero: of a team's.
+func newEventRow(of id.Session, page store.EventPage) *eventRow {
+	r := &eventRow{event: event.Event{Session: of}, from: "events"}
+	e := &r.event
+	if of.IsZero() {
+		r.read("session_id", idInto(&e.Session))
+	}
+	r.read("seq", numberInto(&e.Seq))
+	r.read("id", idInto(&e.ID))
+	r.read("run_id", idInto(&e.Run))
+	r.read("at_us", momentInto(&e.At))
+	r.read("kind", textInto(&e.Kind))
+	r.read("source_type", &e.SourceType)
+	r.read("place", numberInto(&e.Place))
+	r.read("dropped", numberInto(&e.Dropped))
+	if page.Bare {
+		return r
+	}
+	r.read("data", (*[]byte)(&e.Data))
+	if page.Raw {
+		r.read("raw", &e.SourceRaw)
+		r.read("COALESCE(raw_dropped, 0)", numberInto(&e.RawDropped))
+		r.from = "events LEFT JOIN event_raw USING (session_id, seq)"
+	}
+	return r
+}
+
+func (r *eventRow) text() string { return "SELECT " + strings.Join(r.names, ", ") + " FROM " + r.from }
+
+func (r *eventRow) scan(rows *sql.Rows) (event.Event, error) {
+	err := rows.Scan(r.into...)
+	return r.event, err
 }
 
 // Events implements store.Reader.
 func (q queries) Events(ctx context.Context, session id.Session, page store.EventPage) ([]event.Event, error) {
 	var w where
 	w.add("session_id = %s", session.String())
-	list, err := q.events(ctx, &w, "seq", page)
+	list, err := q.events(ctx, &w, "seq", newEventRow(session, page), page)
 	return list, wrap(err, "read events of %s", session)
 }
 
 // events reads a page in the order of a column.
-func (q queries) events(ctx context.Context, w *where, order string, page store.EventPage) ([]event.Event, error) {
+func (q queries) events(ctx context.Context, w *where, order string, row *eventRow, page store.EventPage) ([]event.Event, error) {
 	if page.After > 0 {
 		w.add(order+" > %s", page.After)
 	}
@@ -69,16 +104,9 @@ func (q queries) events(ctx context.Context, w *where, order string, page store.
 		w.add("run_id = %s", page.Run.String())
 	}
 	in(w, "kind", page.Kinds)
-	text := selectEvents
-	switch {
-	case page.Bare:
-		text = selectBare
-	case page.Raw:
-		text = selectWithRaw
-	}
 	list, size := []event.Event{}, 0
 	err := q.run.query(ctx, func(rows *sql.Rows) error {
-		e, err := scanEvent(rows)
+		e, err := row.scan(rows)
 		if err != nil {
 			return err
 		}
@@ -87,7 +115,7 @@ func (q queries) events(ctx context.Context, w *where, order string, page store.
 			return errEnough
 		}
 		return nil
-	}, text+w.String()+" ORDER BY "+order+direction+w.limit(page.Limit), w.args...)
+	}, row.text()+w.String()+" ORDER BY "+order+direction+w.limit(page.Limit), w.args...)
 	if err != nil {
 		return nil, err
 	}

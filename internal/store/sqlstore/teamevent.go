@@ -25,7 +25,7 @@ func scanTeamEnd(rows *sql.Rows) (e teamEnd, err error) {
 func (q queries) TeamEvents(ctx context.Context, team id.Team, page store.EventPage) ([]event.Event, error) {
 	var w where
 	w.add("team = (SELECT number FROM teams WHERE id = %s)", team.String())
-	list, err := q.events(ctx, &w, "place", page)
+	list, err := q.events(ctx, &w, "place", newEventRow(id.Session{}, page), page)
 	return list, wrap(err, "read events of %s", team)
 }
 
