@@ -28,6 +28,8 @@ type (
 	Approval = gen.Approval
 	// PolicyValidation says how well an agent keeps a policy.
 	PolicyValidation = gen.PolicyValidation
+	// FilesystemVerdict says where the agent may write, and how well that is kept.
+	FilesystemVerdict = gen.FilesystemVerdict
 	// PolicyVerdict says how well it keeps a rule.
 	PolicyVerdict = gen.PolicyVerdict
 	// PolicyRule is one rule of it.

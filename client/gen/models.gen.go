@@ -422,6 +422,24 @@ type FileList struct {
 	Path string `json:"path"`
 }
 
+// FilesystemVerdict Where the agent may write, and how well that is kept. It is the sandbox that keeps it, whatever the agent is.
+type FilesystemVerdict struct {
+	// AllowWrite More paths to write in.
+	AllowWrite []string `json:"allow_write,omitempty,omitzero"`
+
+	// Mode unrestricted, workspace or read-only.
+	Mode string `json:"mode"`
+
+	// Reason Why it is not exact.
+	Reason string `json:"reason,omitempty,omitzero"`
+
+	// Suggestion What to do about it.
+	Suggestion string `json:"suggestion,omitempty,omitzero"`
+
+	// Verdict exact, or unsupported where sandboxes of this server cannot: then a create is refused.
+	Verdict string `json:"verdict"`
+}
+
 // Grant What a person approved for the rest of a session; whatever differs in anything but words is asked.
 type Grant struct {
 	// Action HITL_ACTION_*, as the approval's.
@@ -562,7 +580,10 @@ type PolicyValidation struct {
 	// DefaultActionVerdict exact, degraded, unsupported or unverified.
 	DefaultActionVerdict string `json:"defaultActionVerdict,omitempty,omitzero"`
 
-	// OK False when a strict rule is not exact: a create would be refused.
+	// Filesystem Where the agent may write, and how well that is kept. It is the sandbox that keeps it, whatever the agent is.
+	Filesystem FilesystemVerdict `json:"filesystem,omitempty,omitzero"`
+
+	// OK False when a strict rule, or filesystem, is not exact: a create would be refused.
 	OK bool `json:"ok"`
 
 	// Verdicts Of each rule, in the order of the spec.

@@ -2,9 +2,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"paddock/internal/demoagent"
 )
@@ -12,6 +15,9 @@ import (
 func main() {
 	home, err := os.UserHomeDir()
 	if err == nil {
+		if errors.Is(unix.Access(home, unix.W_OK), unix.EROFS) { // permissions.filesystem has it read-only
+			home = os.TempDir()
+		}
 		err = demoagent.Run(os.Stdin, os.Stdout, filepath.Join(home, ".paddock-demo-agent"), os.Exit)
 	}
 	if err != nil {

@@ -272,7 +272,8 @@ func (p *playedAPI) content(w http.ResponseWriter, r *http.Request) {
 func validatePolicy(w http.ResponseWriter, r *http.Request) {
 	text, _ := io.ReadAll(r.Body)
 	strict := strings.Contains(string(text), "strict")
-	v := client.PolicyValidation{Agent: "demo", OK: !strict, DefaultAction: "ask", DefaultActionVerdict: "degraded", DefaultActionReason: "reads files"}
+	v := client.PolicyValidation{Agent: "demo", OK: !strict, DefaultAction: "ask", DefaultActionVerdict: "degraded", DefaultActionReason: "reads files",
+		Filesystem: client.FilesystemVerdict{Mode: "workspace", AllowWrite: []string{"/srv/a"}, Verdict: "exact"}}
 	if strict {
 		v.Verdicts = []client.PolicyVerdict{{
 			Rule:    client.PolicyRule{ID: "permissions.rules[0]", Tool: "bash", Match: map[string]string{"command": "rm *"}, Action: "deny", Enforcement: "strict"},

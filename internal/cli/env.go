@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,9 @@ without making anything. Of each rule it says
   unsupported  none does
   unverified   the agent decides by itself which do
 
-A rule with enforcement: strict that is not exact fails, here and at a create.`,
+A rule with enforcement: strict that is not exact fails, here and at a create. So
+does permissions.filesystem where the server's sandboxes cannot keep it; where they
+can it is exact for every agent.`,
 		Example: `  paddock env validate spec.yaml
   paddock env validate - -o json < spec.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +62,7 @@ A rule with enforcement: strict that is not exact fails, here and at a create.`,
 				return err
 			}
 			if !v.OK {
-				return exitWith(exitFailed, "a strict rule is not kept exactly; a create would be refused")
+				return exitWith(exitFailed, "what has to be kept exactly is not; a create would be refused")
 			}
 			return nil
 		},
@@ -80,6 +83,10 @@ func policyTable(w io.Writer, v client.PolicyValidation) {
 			rule += " strict"
 		}
 		rows = append(rows, []string{one.Rule.ID, plain.Line(rule), one.Verdict, plain.Line(one.Reason)})
+	}
+	if f := v.Filesystem; f.Mode != "" { // a server of an older version does not say
+		where := strings.Join(append([]string{f.Mode}, f.AllowWrite...), " ")
+		rows = append(rows, []string{"permissions.filesystem", plain.Line(where), f.Verdict, plain.Line(f.Reason)})
 	}
 	table(w, []string{"WHERE", "RULE", "IS KEPT", "WHY"}, rows)
 }

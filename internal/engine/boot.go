@@ -249,6 +249,10 @@ func guestConfig(s session.Session, spec environment.Spec) guestapi.Config {
 	default:
 		agent.Argv = spec.Command
 	}
+	if f := spec.Permissions.Filesystem; f.Restricts() {
+		folders, allowed := f.Writable(guestapi.Workspace, guestapi.AgentHome)
+		agent.Confined = &guestapi.Confined{Folders: folders, Allowed: allowed}
+	}
 	return guestapi.Config{Session: s.ID.String(), Hostname: hostname(s.Name), Agent: agent, Env: spec.Env}
 }
 

@@ -53,6 +53,9 @@ func (e *Engine) admitSession(ctx context.Context, team id.Team, req CreateReque
 	if err != nil {
 		return in, err
 	}
+	if err := e.checkFilesystem(recipe.Environment.Spec); err != nil {
+		return in, err
+	}
 	env := recipe.Environment
 	in.spec, in.warnings = env.Spec, recipe.Warnings
 	name := env.Spec.Name

@@ -20,7 +20,7 @@ func laterKeys() map[string]string {
 		idle_timeout_seconds budget credentials description labels version`, "is not supported yet")
 	add("", "apiVersion kind metadata spec",
 		"the form with apiVersion, kind, metadata and spec is not supported yet; write the keys at the top, such as agent: demo")
-	add("permissions.", "filesystem tools egress", "is not supported yet; default and rules are")
+	add("permissions.", "tools egress", "is not supported yet; default, rules and filesystem are")
 	add("permissions.", "enforcement", "belongs to a rule, as in rules: [{tool: bash, action: deny, enforcement: strict}]")
 	return messages
 }

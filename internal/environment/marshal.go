@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"cmp"
 	"fmt"
 
 	"go.yaml.in/yaml/v4"
@@ -38,12 +39,19 @@ func Marshal(s Spec) ([]byte, error) {
 	return text, nil
 }
 
+// filesystem is Filesystem as it is written.
+type filesystem struct {
+	Mode       string   `yaml:"mode"`
+	AllowWrite []string `yaml:"allow_write,omitempty"`
+}
+
 func marshalPermissions(p Permissions) (any, error) {
 	out := struct {
 		Default string        `yaml:"default"`
 		Rules   []policy.Rule `yaml:"rules,omitempty"`
 		Network *yaml.Node    `yaml:"network,omitempty"`
-	}{Default: p.Default, Rules: p.Rules}
+		Files   filesystem    `yaml:"filesystem"`
+	}{Default: p.Default, Rules: p.Rules, Files: filesystem{cmp.Or(p.Filesystem.Mode, Unrestricted), p.Filesystem.AllowWrite}}
 	if p.Network != "" {
 		var document yaml.Node
 		if err := yaml.Unmarshal([]byte(p.Network), &document); err != nil {

@@ -175,8 +175,9 @@ func (p *parser) whole() {
 	case p.spec.Agent != "" && p.spec.Agent != "custom" && hasCommand:
 		p.fault(command.key, command.path, "only agent: custom takes a command; agent is %s", p.spec.Agent)
 	}
+	p.checkFilesystem()
 	p.warn("idle_timeout", p.spec.KeepWarm, "has no effect with keep_warm: the session is never paused for being idle")
-	for _, path := range []string{"permissions.default", "permissions.defaultAction", "permissions.rules", "max_run_time", "approvals.timeout", "approvals.on_timeout"} {
+	for _, path := range []string{"permissions.default", "permissions.defaultAction", "permissions.rules", "permissions.filesystem", "max_run_time", "approvals.timeout", "approvals.on_timeout"} {
 		p.warn(path, p.spec.Agent == "none", "has no effect with agent: none, which runs nothing")
 	}
 }

@@ -157,10 +157,10 @@ func TestFaults(t *testing.T) {
 		}},
 		{"later agent", "agent: claude-code", []string{
 			"line 1: agent: claude-code is not supported yet; an agent that speaks ACP runs as agent: custom with its command"}},
-		{"later keys", "agent: demo\nsecrets:\n  A: x\ntools: []\npermissions:\n  filesystem: {}\n  enforcement: strict", []string{
+		{"later keys", "agent: demo\nsecrets:\n  A: x\ntools: []\npermissions:\n  egress: {}\n  enforcement: strict", []string{
 			"line 2: secrets: is not supported yet",
 			"line 4: tools: is not supported yet",
-			"line 6: permissions.filesystem: is not supported yet; default and rules are",
+			"line 6: permissions.egress: is not supported yet; default, rules and filesystem are",
 			"line 7: permissions.enforcement: belongs to a rule, as in rules: [{tool: bash, action: deny, enforcement: strict}]",
 		}},
 		{"older form", "apiVersion: agents.example/v1\nkind: Agent", []string{

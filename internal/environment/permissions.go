@@ -16,7 +16,8 @@ type Permissions struct {
 	Rules   []policy.Rule `json:"rules,omitempty"`
 	// Network is kept as it was written, as YAML: nothing reads it yet, and no
 	// sandbox has a network yet.
-	Network string `json:"network,omitempty"`
+	Network    string     `json:"network,omitempty"`
+	Filesystem Filesystem `json:"filesystem,omitzero"`
 }
 
 // Policy is what the permissions mean in a sandbox with these folders.
@@ -46,6 +47,9 @@ var permissionFields = fields{
 	"defaultAction": (*parser).defaultAction,
 	"rules":         (*parser).rules,
 	"network":       (*parser).network,
+	"filesystem": func(p *parser, v value) {
+		p.fields(v, filesystemFields, "mode: workspace")
+	},
 }
 
 // defaultAction reads default, or its older spelling.

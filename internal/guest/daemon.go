@@ -61,6 +61,8 @@ type Daemon struct {
 	relief  *relief
 	turns   turns
 
+	unwritable unwritable
+
 	agentPid atomic.Int64 // of the agent itself
 	relieved atomic.Int64 // when Relieve last ended something, in ns since 1970
 

@@ -3,6 +3,7 @@ package guest
 import (
 	"os"
 
+	"paddock/internal/fault"
 	"paddock/internal/guest/proc"
 )
 
@@ -18,6 +19,12 @@ func (d *Daemon) spawn(argv []string, dir string, stdio [3]*os.File) (*proc.Proc
 	started := spec
 	if len(d.options.Launcher) > 0 {
 		started = spec.Limited(d.options.Launcher, d.options.AgentTasks)
+	}
+	if confined := d.confined(); confined != nil {
+		if len(d.options.Launcher) == 0 {
+			return nil, fault.New(fault.NotSupported, "permissions.filesystem cannot be kept here, so the agent is not started")
+		}
+		started = spec.Caged(d.options.Launcher, d.options.AgentTasks, d.writable(*confined))
 	}
 	p, err := d.table.Start(started)
 	if err != nil {

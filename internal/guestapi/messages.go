@@ -87,6 +87,16 @@ type Agent struct {
 	Name    string   `json:"name"`    // for people: "demo", "custom"
 	Argv    []string `json:"argv,omitempty"`
 	Dir     string   `json:"dir,omitempty"` // default Workspace
+	// Confined bounds where the agent and all it starts may write; nil: wherever
+	// its user may. A guest that cannot keep it starts no agent.
+	Confined *Confined `json:"confined,omitempty"`
+}
+
+// Confined are absolute paths of folders and files. /dev and /proc stay as they
+// are, everything else is read-only.
+type Confined struct {
+	Folders []string `json:"folders"`           // writable where they exist
+	Allowed []string `json:"allowed,omitempty"` // a person named them: what is missing is made or reported
 }
 
 // Prompt starts a turn.

@@ -163,6 +163,7 @@ type Capabilities struct {
 	Pause     bool   // freeze and thaw with live memory
 	Files     bool   // save the files of a machine, and start one with them
 	Snapshot  bool   // save and restore live memory
+	Confine   bool   // inside, user and mount namespaces can keep processes from writing to folders
 	Limits    string // "cgroup v1", "cgroup v2", "cgroup hybrid" or "" when limits cannot be enforced
 }
 

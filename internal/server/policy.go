@@ -1,10 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
-	"paddock/internal/engine"
+	"paddock/internal/environment"
 	"paddock/internal/fault"
 	"paddock/internal/policy"
 	"paddock/internal/server/gen"
@@ -16,15 +17,19 @@ func (e *edge) validatePolicy(w http.ResponseWriter, r request) error {
 	if err != nil {
 		return err
 	}
-	spec, err := engine.ValidatePolicy(text)
+	spec, files, err := e.engine.ValidatePolicy(text)
 	if err != nil {
 		return err
 	}
 	m, p := spec.Mediation(), spec.Permissions
 	standard := m.Assess(policy.Rule{Tool: policy.Any, Action: policy.Action(p.Default)})
 	answer := gen.PolicyValidation{
-		Agent: spec.Agent, OK: m.Broken(p.Rules) < 0, DefaultAction: p.Default, DefaultActionVerdict: string(standard.Fidelity),
+		Agent: spec.Agent, OK: m.Broken(p.Rules) < 0 && files.Fidelity == policy.Exact, DefaultAction: p.Default, DefaultActionVerdict: string(standard.Fidelity),
 		DefaultActionRendered: string(standard.Rendered), DefaultActionReason: standard.Reason,
+		Filesystem: gen.FilesystemVerdict{
+			Mode: cmp.Or(p.Filesystem.Mode, environment.Unrestricted), AllowWrite: p.Filesystem.AllowWrite,
+			Verdict: string(files.Fidelity), Reason: files.Reason, Suggestion: files.Advice,
+		},
 	}
 	for i, rule := range p.Rules {
 		a := m.Assess(rule)

@@ -9,6 +9,7 @@ import (
 	"paddock/internal/environment"
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
+	"paddock/internal/policy"
 	"paddock/internal/server/sse"
 	"paddock/internal/session"
 	"paddock/internal/team"
@@ -29,6 +30,7 @@ type surface interface {
 type gate interface {
 	Authenticate(ctx context.Context, token string) (team.Token, error)
 	Ready(ctx context.Context) error
+	ValidatePolicy(text []byte) (environment.Spec, policy.Assessment, error)
 	Missing(ctx context.Context, team id.Team, ref, kind, name string) error
 	Unserved(ctx context.Context, team id.Team, ref, what string, needsBoundary bool) error
 }

@@ -20,6 +20,7 @@ import (
 	"paddock/internal/fault"
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
+	"paddock/internal/policy"
 	"paddock/internal/session"
 	"paddock/internal/store"
 	"paddock/internal/team"
@@ -102,6 +103,14 @@ func (s *stage) Authenticate(_ context.Context, token string) (team.Token, error
 }
 
 func (s *stage) Ready(context.Context) error { return s.err }
+
+func (s *stage) ValidatePolicy(text []byte) (environment.Spec, policy.Assessment, error) {
+	spec, _, err := environment.Parse(text, session.CheckName)
+	if err != nil {
+		err = fault.New(fault.BadRequest, "%s", err)
+	}
+	return spec, policy.Assessment{Fidelity: policy.Exact}, err
+}
 
 func (s *stage) Missing(_ context.Context, _ id.Team, _, kind, name string) error {
 	if s.missing == name {

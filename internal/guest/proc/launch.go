@@ -1,9 +1,9 @@
 package proc
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -33,25 +33,30 @@ func LimitTasks(n uint64) (uint64, error) {
 // cannot lower its own limit for a moment: it lacks the capability to raise it
 // again.)
 func (s Spec) Limited(launcher []string, tasks uint64) Spec {
-	s.Argv = append(append(append([]string{}, launcher...), strconv.FormatUint(tasks, 10), s.Path), s.Argv...)
-	s.Path = launcher[0]
-	return s
+	return s.launched(launcher, order{Tasks: tasks})
 }
 
-// Launch is the other end of Limited: args are the task limit, the program's
+// Launch is the other end of Limited and Caged: args are the order, the program's
 // path and its argv. It returns only when that cannot be started.
 func Launch(args []string) error {
 	if len(args) < 3 {
-		return fmt.Errorf("launch: want LIMIT PROGRAM ARGV0 [ARG…]")
+		return fmt.Errorf("launch: want ORDER PROGRAM ARGV0 [ARG…]")
 	}
-	n, err := strconv.ParseUint(args[0], 10, 64)
-	if err != nil {
-		return fmt.Errorf("launch: limit: %w", err)
+	var o order
+	if err := json.Unmarshal([]byte(args[0]), &o); err != nil {
+		return fmt.Errorf("launch: order: %w", err)
 	}
-	if _, err := LimitTasks(n); err != nil {
-		return fmt.Errorf("launch: %w", err)
+	if o.Tasks > 0 {
+		if _, err := LimitTasks(o.Tasks); err != nil {
+			return fmt.Errorf("launch: %w", err)
+		}
 	}
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(launchOOMScore), 0) // not every kernel has it
+	if o.Caged {
+		if err := o.enterCage(); err != nil {
+			return fmt.Errorf("the agent cannot be kept to the folders of permissions.filesystem, so it was not started: %w", err)
+		}
+	}
 	if err := syscall.Exec(args[1], args[2:], os.Environ()); err != nil {
 		return fmt.Errorf("start %s: %w", args[1], err)
 	}

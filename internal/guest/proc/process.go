@@ -22,6 +22,7 @@ type Spec struct {
 	// a moment after the start, which who means harm might use: this is for
 	// programs that run wild.
 	Tasks uint64
+	caged bool // by Caged
 }
 
 // User is who a process runs as.

@@ -94,6 +94,9 @@ func (t *Table) Start(spec Spec) (*Process, error) {
 	if t.root {
 		attr.Sys.Credential = spec.User.credential()
 	}
+	if spec.caged {
+		cage(attr.Sys, spec.User)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var pid int
@@ -102,7 +105,7 @@ func (t *Table) Start(spec Spec) (*Process, error) {
 		return err
 	}
 	var err error
-	if t.root && spec.User.UID != 0 {
+	if t.root && spec.User.UID != 0 && !spec.caged { // a launcher gives the set up in its cage
 		err = t.plain.run(fork)
 	} else {
 		err = fork()

@@ -108,7 +108,7 @@ func (d *Driver) Name() string { return Name }
 
 // Capabilities is part of sandbox.Driver.
 func (d *Driver) Capabilities() sandbox.Capabilities {
-	return sandbox.Capabilities{Isolation: "gvisor", Pause: true, Files: true, Limits: d.groups.kind()}
+	return sandbox.Capabilities{Isolation: "gvisor", Pause: true, Files: true, Confine: true, Limits: d.groups.kind()}
 }
 
 // idForm is what an id may look like: it becomes a folder's name, and gVisor
