@@ -41,7 +41,8 @@ type eventRow struct {
 	event event.Event
 	names []string
 	into  []any
-	from  string
+	from  string // the table, and the index where it does not go without saying
+	join  string
 }
 
 func (r *eventRow) read(column string, into any) {
@@ -70,12 +71,14 @@ func newEventRow(of id.Session, page store.EventPage) *eventRow {
 	if page.Raw {
 		r.read("raw", &e.SourceRaw)
 		r.read("COALESCE(raw_dropped, 0)", numberInto(&e.RawDropped))
-		r.from = "events LEFT JOIN event_raw USING (session_id, seq)"
+		r.join = " LEFT JOIN event_raw USING (session_id, seq)"
 	}
 	return r
 }
 
-func (r *eventRow) text() string { return "SELECT " + strings.Join(r.names, ", ") + " FROM " + r.from }
+func (r *eventRow) text() string {
+	return "SELECT " + strings.Join(r.names, ", ") + " FROM " + r.from + r.join
+}
 
 func (r *eventRow) scan(rows *sql.Rows) (event.Event, error) {
 	err := rows.Scan(r.into...)
@@ -88,6 +91,19 @@ func (q queries) Events(ctx context.Context, session id.Session, page store.Even
 	w.add("session_id = %s", session.String())
 	list, err := q.events(ctx, &w, "seq", newEventRow(session, page), page)
 	return list, wrap(err, "read events of %s", session)
+}
+
+// rare is the condition of the indexes rareBy, word for word. The planner, which
+// does not know how few they hold, is told to use them. What is not rare is
+// ordinary: most of every history, so that who asks for it gets much of what is
+// looked at.
+const rare = "kind <> 'run.token_delta' AND kind <> 'run.tool_call_started' AND kind <> 'run.tool_call_completed'"
+
+// rareBy are the indexes of rare events by the column that orders them.
+var rareBy = map[string]string{"seq": "events_rare", "place": "events_rare_team"}
+
+func ordinary(k event.Kind) bool {
+	return k == event.TokenDelta || k == event.ToolCallStarted || k == event.ToolCallCompleted
 }
 
 // events reads a page in the order of a column.
@@ -104,6 +120,10 @@ func (q queries) events(ctx context.Context, w *where, order string, row *eventR
 		w.add("run_id = %s", page.Run.String())
 	}
 	in(w, "kind", page.Kinds)
+	if page.Run.IsZero() && len(page.Kinds) > 0 && !slices.ContainsFunc(page.Kinds, ordinary) {
+		w.add(rare)
+		row.from += " INDEXED BY " + rareBy[order]
+	}
 	list, size := []event.Event{}, 0
 	err := q.run.query(ctx, func(rows *sql.Rows) error {
 		e, err := row.scan(rows)

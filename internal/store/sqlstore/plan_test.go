@@ -48,8 +48,24 @@ func TestReadsUseIndexes(t *testing.T) {
 			_, err := q.Events(ctx, own, store.EventPage{Before: 5, Limit: 10, Raw: true})
 			return err
 		}},
-		{"events of some kinds", "INDEX sqlite_autoindex_events_1 (session_id=? AND seq>?)", func(q queries) error {
+		{"events of rare kinds", "INDEX events_rare (session_id=? AND seq>?)", func(q queries) error {
 			_, err := q.Events(ctx, own, store.EventPage{After: 5, Kinds: []event.Kind{event.RunLog, event.RunFailed}, Limit: 10})
+			return err
+		}},
+		{"events of a rare kind before", "INDEX events_rare (session_id=? AND seq<?)", func(q queries) error {
+			_, err := q.Events(ctx, own, store.EventPage{Before: 5, Kinds: []event.Kind{event.RunLog}, Limit: 10, Raw: true})
+			return err
+		}},
+		{"events of a rare kind from the beginning", "INDEX events_rare (session_id=?)", func(q queries) error {
+			_, err := q.Events(ctx, own, store.EventPage{Kinds: []event.Kind{event.RunFailed}, Limit: 10})
+			return err
+		}},
+		{"events of an ordinary kind", "INDEX sqlite_autoindex_events_1 (session_id=? AND seq>?)", func(q queries) error {
+			_, err := q.Events(ctx, own, store.EventPage{After: 5, Kinds: []event.Kind{event.RunLog, event.TokenDelta}, Limit: 10})
+			return err
+		}},
+		{"events of a run and a rare kind", "INDEX events_run (run_id=? AND seq>?)", func(q queries) error {
+			_, err := q.Events(ctx, own, store.EventPage{After: 5, Run: run, Kinds: []event.Kind{event.RunLog}, Limit: 10})
 			return err
 		}},
 		{"a team's environments", "INDEX environments_lasting (team_id=?)", func(q queries) error {
@@ -69,7 +85,15 @@ func TestReadsUseIndexes(t *testing.T) {
 			return err
 		}},
 		{"a team's events", "INDEX events_team (team=? AND place>?)", func(q queries) error {
-			_, err := q.TeamEvents(ctx, team, store.EventPage{After: 5, Kinds: []event.Kind{event.RunLog}, Limit: 10})
+			_, err := q.TeamEvents(ctx, team, store.EventPage{After: 5, Kinds: []event.Kind{event.ToolCallStarted}, Limit: 10})
+			return err
+		}},
+		{"a team's events of rare kinds", "INDEX events_rare_team (team=? AND place>?)", func(q queries) error {
+			_, err := q.TeamEvents(ctx, team, store.EventPage{After: 5, Kinds: []event.Kind{event.RunLog, event.RunFailed}, Limit: 10})
+			return err
+		}},
+		{"a team's events of a rare kind from the beginning", "INDEX events_rare_team (team=?)", func(q queries) error {
+			_, err := q.TeamEvents(ctx, team, store.EventPage{Kinds: []event.Kind{event.RunFailed}, Limit: 10, Raw: true})
 			return err
 		}},
 		{"a team's events before", "INDEX events_team (team=? AND place<?)", func(q queries) error {
@@ -169,5 +193,14 @@ func TestReadsUseIndexes(t *testing.T) {
 	want := "SCAN sessions USING COVERING INDEX sessions_alive; SEARCH runs USING COVERING INDEX runs_open (state=?)"
 	if got := strings.Join(p.plan, "; "); got != want {
 		t.Errorf("census: %q", got)
+	}
+}
+
+// TestRareKinds compares the condition of the queries with the kinds it is for.
+func TestRareKinds(t *testing.T) {
+	for _, k := range event.Kinds {
+		if strings.Contains(rare, "'"+string(k)+"'") != ordinary(k) {
+			t.Errorf("%s: ordinary is %v, %s", k, ordinary(k), rare)
+		}
 	}
 }
