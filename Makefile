@@ -74,10 +74,10 @@ bench: ## measure: verbs, 300 sessions, work beside runc and the host (one part:
 	@go run ./bench $(BENCH)
 
 crashes: export PADDOCK_BIN = $(CURDIR)/bin/paddock
-crashes: ## kill the server at every failpoint and at 200 random moments, and 42 sandboxes, under load
+crashes: ## under load, kill the server at every failpoint and at 200 random moments, 42 sandboxes, and reboot 12 times
 	@scripts/check.sh sandbox
 	@$(MAKE) --no-print-directory build
-	@cd e2e && PADDOCK_CRASHES=$${PADDOCK_CRASHES:-200} go test -count=1 -timeout 60m -v -run 'KilledUnderLoad' .
+	@cd e2e && PADDOCK_CRASHES=$${PADDOCK_CRASHES:-200} go test -count=1 -timeout 60m -v -run 'UnderLoad$$' .
 
 arm64: check ## compile for linux/arm64
 	@GOARCH=arm64 go build -ldflags "-s -w" -o $(EMBEDDED)/linux_arm64/ ./cmd/paddock-guest ./cmd/paddock-demo-agent

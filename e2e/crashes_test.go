@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -43,75 +43,13 @@ func failpoints(t *testing.T) (names []string) {
 	return slices.Compact(names)
 }
 
-// follower reads one session's stream, over whatever happens to the server, and
-// keeps what it was given.
-type follower struct {
-	*server
-	id     string
-	events []godo.HostedAgentEvent
-}
-
-// follow reads until ctx ends, resuming after the last event.
-func (f *follower) follow(ctx context.Context) {
-	for ctx.Err() == nil {
-		f.read(ctx, false)
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-		}
-	}
-}
-
-// read reads what follows the last event: to the end of what is stored, or until
-// the connection ends.
-func (f *follower) read(ctx context.Context, replay bool) {
-	last := f.events[len(f.events)-1].EventID
-	stream, _, err := f.client().HostedAgents.StreamSession(ctx, f.id, &godo.HostedAgentSessionStreamOptions{ReplayFrom: last, ReplayOnly: replay})
-	if err != nil {
-		return
-	}
-	defer stream.Close()
-	for stream.Next() {
-		if e := stream.Current(); e.Kind != godo.HostedAgentEventKindStreamState {
-			f.events = append(f.events, e)
-		}
-	}
-}
-
-// follow begins to read all sessions; the function returned ends that and
-// asserts that each reader was given exactly the log.
-func (l *load) follow() (compare func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	var all []*follower
-	for _, id := range l.sessions {
-		f := &follower{server: l.server, id: id, events: l.history(id)[:1]}
-		all = append(all, f)
-		wg.Go(func() { f.follow(ctx) })
-	}
-	return func() {
-		l.t.Helper()
-		cancel()
-		wg.Wait()
-		for _, f := range all {
-			f.read(context.Background(), true)
-			log := l.history(f.id)
-			same := slices.EqualFunc(f.events, log, func(a, b godo.HostedAgentEvent) bool {
-				return a.Seq == b.Seq && a.EventID == b.EventID && a.Kind == b.Kind && a.RunID == b.RunID
-			})
-			if !same {
-				l.t.Errorf("the reader of %s was given %d events, the log has %d: they differ", f.id, len(f.events), len(log))
-			}
-		}
-	}
-}
-
 // assertAnsweredOnce asserts that each question was settled once at most, and
-// none that was never asked.
+// none that was never asked, but for what a grant decided.
 func assertAnsweredOnce(t *testing.T, events []godo.HostedAgentEvent) {
 	t.Helper()
 	type hitl struct {
 		HITLID  string `json:"hitl_id"`
+		GrantID string `json:"grant_id"`
 		Outcome string
 	}
 	asked, settled := map[string]bool{}, map[string]int{}
@@ -121,7 +59,7 @@ func assertAnsweredOnce(t *testing.T, events []godo.HostedAgentEvent) {
 			asked[payload[hitl](t, e).HITLID] = true
 		case godo.HostedAgentEventKindHITLResolved:
 			if h := payload[hitl](t, e); h.Outcome != string(godo.HostedAgentHITLOutcomeDefer) {
-				if settled[h.HITLID]++; settled[h.HITLID] > 1 || !asked[h.HITLID] {
+				if settled[h.HITLID]++; settled[h.HITLID] > 1 || !asked[h.HITLID] && h.GrantID == "" {
 					t.Errorf("event %d: %s is settled %d times, asked: %v", e.Seq, h.HITLID, settled[h.HITLID], asked[h.HITLID])
 				}
 			}
@@ -131,15 +69,12 @@ func assertAnsweredOnce(t *testing.T, events []godo.HostedAgentEvent) {
 
 // failpointPatience is how long the load may take to come by a failpoint, once
 // the server serves.
-const failpointPatience = 6 * time.Second
+const failpointPatience = 60 * time.Second
 
-// aside are the failpoints on ways that the load does not take: an exec under a
-// key, a spare that is claimed, a lost sandbox. Tests of their own die there.
-var aside = []string{"exec.named", "boot.claimed", "boot.reported", "lost.noted"}
-
-// dieAt starts the server so that it dies at a failpoint, and kills it if it does
-// not come by.
-func (l *load) dieAt(name string, nth int) (died bool) {
+// dieAt starts the server so that it dies at a failpoint, which the load has to
+// come by; the load is helped to what it does seldom.
+func (l *load) dieAt(name string, nth int, r *rand.Rand) {
+	l.t.Helper()
 	l.env = []string{"PADDOCK_FAILPOINT=" + name + ":" + strconv.Itoa(nth)}
 	l.server.start()
 	eventually(l.t, "the server serves or is dead", func() bool {
@@ -149,35 +84,72 @@ func (l *load) dieAt(name string, nth int) (died bool) {
 		}
 		return err == nil || !l.alive()
 	})
-	select {
-	case <-l.done:
-		return true
-	case <-time.After(failpointPatience):
-		l.kill()
-		return false
+	late := time.After(failpointPatience)
+	for {
+		select {
+		case <-l.done:
+			return
+		case <-late:
+			l.t.Errorf("the server did not come by the failpoint %s %d times", name, nth)
+			l.kill()
+			return
+		case <-time.After(2 * time.Second):
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+			switch {
+			case strings.HasPrefix(name, "boot."), strings.HasPrefix(name, "create."):
+				l.replace(ctx, l.choose(r), r)
+			case name == "lost.noted":
+				l.loseSaved(ctx)
+			}
+			cancel()
+		}
 	}
 }
 
-// The server is killed at every failpoint and at random moments, while clients
-// do everything at once and others follow.
+// loseSaved kills the sandbox of a session whose files are saved.
+func (l *load) loseSaved(ctx context.Context) {
+	l.mu.Lock()
+	sessions := slices.Clone(l.sessions)
+	l.mu.Unlock()
+	for _, id := range sessions {
+		status, answer := l.do(ctx, "GET", "/"+id, nil, 200)
+		var got struct{ Session extras }
+		if status == http.StatusOK && json.Unmarshal(answer, &got) == nil && got.Session.RecoveryPoint != nil {
+			for _, pid := range host.Processes(got.Session.SandboxID) {
+				endProcess(pid)
+			}
+			return
+		}
+	}
+}
+
+// The server is killed at every failpoint, while clients do everything at once
+// and others follow.
+func TestServerKilledAtFailpointsUnderLoad(t *testing.T) {
+	l := newLoad(t, 3, "--pool", "3")
+	l.crashing, l.losing = true, true // the sandboxes at lost.noted
+	l.start(6)
+	r := rand.New(rand.NewPCG(l.seed, 1<<33))
+	l.kill()
+	for _, name := range failpoints(t) {
+		nth := 1 + r.IntN(3)
+		if strings.HasPrefix(name, "boot.") || name == "lost.noted" {
+			nth = 1 // it is seldom come by
+		}
+		l.dieAt(name, nth, r)
+	}
+	l.restart()
+	l.end()
+	l.settle()
+}
+
+// The server is killed at random moments, while clients do everything at once
+// and others follow.
 func TestServerKilledUnderLoad(t *testing.T) {
 	l := newLoad(t, 3)
 	l.crashing = true
-	compare := l.follow()
 	l.start(6)
 	r := rand.New(rand.NewPCG(l.seed, 1<<33))
-	var met []string
-	l.kill()
-	for _, name := range failpoints(t) {
-		if !slices.Contains(aside, name) && l.dieAt(name, 1+r.IntN(3)) {
-			met = append(met, name)
-		}
-	}
-	t.Logf("the server died at the failpoints %v", met)
-	if len(met) == 0 {
-		t.Error("the server died at no failpoint")
-	}
-	l.restart()
 	for range crashes() {
 		<-time.After(time.Duration(100+r.IntN(1400)) * time.Millisecond) // a random moment, not a wait
 		l.kill()
@@ -185,55 +157,124 @@ func TestServerKilledUnderLoad(t *testing.T) {
 	}
 	l.end()
 	l.settle()
-	compare()
 }
 
-// Sandboxes are killed at random moments, by the host and from inside, and now
-// and then the server with them.
+// Sandboxes are killed at random moments, by the host and from inside, whole and
+// in parts, and now and then the server with them.
 func TestSandboxesKilledUnderLoad(t *testing.T) {
 	l := newLoad(t, 3)
 	l.crashing, l.losing = true, true
-	compare := l.follow()
 	l.start(4)
 	r := rand.New(rand.NewPCG(l.seed, 1<<34))
 	for i := range 2 + crashes()/5 {
 		<-time.After(time.Duration(500+r.IntN(1500)) * time.Millisecond) // a random moment, not a wait
 		id := l.choose(r)
+		before := l.extras(id)
 		if i%3 == 2 {
 			l.kill()
 		}
-		l.loseSandbox(id, i%2 == 0)
+		ways[i%uint64(len(ways))](l, id, before.SandboxID, r)
 		if i%3 == 2 {
 			l.restart()
 		}
-		eventually(t, id+" has come to an end of it", func() bool {
-			status := l.get(id).Status
-			return status != godo.HostedAgentSessionStatusUpdating && status != godo.HostedAgentSessionStatusDestroying
-		})
+		l.wantOutcome(id, before, "lost:killed", "lost:gone")
 		l.replace(context.Background(), id, r) // its conversation may have ended
 	}
 	l.end()
 	l.settle()
-	compare()
 }
 
-// loseSandbox ends a session's sandbox, from inside if it can be, by ending its
-// first process.
-func (l *load) loseSandbox(id string, inside bool) {
-	l.t.Helper()
-	if inside && l.alive() {
-		l.do(context.Background(), "POST", "/"+id+"/sandbox/exec", map[string]any{"argv": []string{"kill", "-QUIT", "1"}, "user": "root"}, 200, 409)
-		return
-	}
-	if !l.alive() {
-		for _, pid := range host.Processes(filepath.Join(l.dir, "sandboxes")) {
-			endProcess(pid)
-		}
-		return
-	}
-	if sandbox := l.get(id).SandboxID; sandbox != "" {
+// ways are those in which a sandbox, or a part of it, is ended. With the server
+// dead only the host can do it.
+var ways = []func(l *load, id, sandbox string, r *rand.Rand){
+	func(_ *load, _, sandbox string, _ *rand.Rand) {
 		for _, pid := range host.Processes(sandbox) {
 			endProcess(pid)
 		}
+	},
+	// Its first process, from inside.
+	func(l *load, id, _ string, _ *rand.Rand) { l.inside(id, "kill -QUIT 1") },
+	// A single process of the host, of those that it is made of.
+	func(_ *load, _, sandbox string, r *rand.Rand) {
+		if tree := machineTree(sandbox); len(tree) > 0 {
+			endProcess(tree[r.IntN(len(tree))])
+		}
+	},
+	// The agent.
+	func(l *load, id, _ string, _ *rand.Rand) { l.inside(id, "pkill -9 -f paddock-demo-agent") },
+}
+
+// inside runs a line as root in the session's sandbox, if the server lives.
+func (l *load) inside(id, line string) {
+	if l.alive() {
+		l.do(context.Background(), "POST", "/"+id+"/sandbox/exec", map[string]any{"argv": []string{"sh", "-c", line}, "user": "root"}, 200, 409)
 	}
+}
+
+// wantOutcome asserts what becomes of a session to whose sandbox something was
+// done: it comes to rest, has not failed if its files were saved before, and says
+// what was lost if its sandbox is another one.
+func (l *load) wantOutcome(id string, before extras, memories ...string) {
+	l.t.Helper()
+	var now extras
+	eventually(l.t, id+" has come to an end of it", func() bool {
+		now = l.extras(id)
+		return now.Status != "SESSION_STATUS_UPDATING" && now.Status != "SESSION_STATUS_DESTROYING" && now.Status != "SESSION_STATUS_PROVISIONING"
+	})
+	if now.Status == "SESSION_STATUS_FAILED" && before.RecoveryPoint != nil {
+		l.t.Errorf("%s, whose files were saved, has failed: %s", id, now.Message)
+	}
+	was := before.Status == "SESSION_STATUS_READY" || before.Status == "SESSION_STATUS_PAUSED" // else it had no memory to lose
+	if other := now.SandboxID != before.SandboxID; was && other && (!slices.Contains(memories, now.Memory) || now.RestoredTo.IsZero()) {
+		l.t.Errorf("the memory of %s is %q and it is restored to %s; want %v", id, now.Memory, now.RestoredTo, memories)
+	}
+}
+
+// reboots is how often the host is rebooted, as far as Paddock can tell.
+func reboots() uint64 { return 2 + crashes()/20 }
+
+// The host is rebooted again and again while clients do everything at once. A
+// session at rest beside them has its files and goes on with its conversation,
+// one that was paused is paused until it is woken, and no session whose files
+// were saved has failed.
+func TestRebootsUnderLoad(t *testing.T) {
+	l := newLoad(t, 3)
+	l.crashing, l.losing = true, true
+	quiet, paused := l.savedSession("agent: demo\nname: quiet\n"), l.savedSession("agent: demo\nname: paused\n")
+	l.start(4)
+	r := rand.New(rand.NewPCG(l.seed, 1<<36))
+	for range reboots() {
+		pause(l.server, paused.SessionID)
+		<-time.After(time.Duration(500+r.IntN(2500)) * time.Millisecond) // a random moment, not a wait
+		before := map[string]extras{}
+		l.mu.Lock()
+		sessions := slices.Clone(l.sessions)
+		l.mu.Unlock()
+		for _, id := range sessions {
+			before[id] = l.extras(id)
+		}
+		l.reboot()
+		for _, id := range sessions {
+			l.wantOutcome(id, before[id], "lost:reboot")
+		}
+		l.wantBack(quiet, "lost:reboot")
+		eventually(t, "the paused one says that its memory is lost", func() bool { return l.extras("paused").Memory == "lost:reboot" })
+		if x := l.extras("paused"); x.Status != "SESSION_STATUS_PAUSED" || len(host.Processes(paused.SandboxID)) > 0 {
+			t.Errorf("the paused one is %+v", x)
+		}
+		for _, sess := range []*godo.HostedAgentSession{quiet, paused} {
+			at := time.Now()
+			if text := l.turn(sess.SessionID, "hello"); !strings.HasPrefix(text, "turn ") {
+				t.Errorf("the agent said %q", text)
+			}
+			l.wantBack(sess, "lost:reboot")
+			l.waitSaved(sess.SessionID, at)
+			*sess = *l.get(sess.SessionID)
+		}
+		for _, id := range sessions {
+			l.replace(context.Background(), id, r) // its conversation may have ended
+		}
+	}
+	l.end()
+	l.settle()
 }

@@ -21,17 +21,17 @@ import (
 // load is many clients at once doing everything to a few sessions.
 type load struct {
 	*server
+	ledger
 	seed uint64
 	wg   sync.WaitGroup
 	stop chan struct{} // closed: clients finish what they are at
 
-	mu       sync.Mutex
-	sessions []string            // that clients choose from
-	all      []string            // that were ever made
-	accepted map[string][]string // session → runs that input answered with
-	strange  []string            // answers that no contract allows
-	crashing bool                // the server is killed now and then
-	losing   bool                // and sandboxes are
+	mu        sync.Mutex
+	sessions  []string   // that clients choose from
+	strange   []string   // answers that no contract allows
+	followers *followers // who read what happens; nil: nobody
+	crashing  bool       // the server is killed now and then
+	losing    bool       // and sandboxes are
 }
 
 // number reads a number from the environment, so that one may run it for longer.
@@ -42,15 +42,16 @@ func number(name string, otherwise uint64) uint64 {
 	return otherwise
 }
 
-func newLoad(t *testing.T, sessions int) *load {
-	l := &load{
-		server: startServer(t, "--max-active-sessions", strconv.Itoa(2*sessions)), stop: make(chan struct{}),
-		seed: number("PADDOCK_TEST_SEED", uint64(time.Now().UnixNano())), accepted: map[string][]string{},
-	}
-	t.Logf("PADDOCK_TEST_SEED=%d", l.seed)
-	for i := range sessions {
-		id := l.createNoWait(specs[i%len(specs)]).SessionID
-		l.sessions, l.all = append(l.sessions, id), append(l.all, id)
+func newLoad(t *testing.T, sessions int, args ...string) *load {
+	seed := number("PADDOCK_TEST_SEED", uint64(time.Now().UnixNano()))
+	t.Logf("PADDOCK_TEST_SEED=%d", seed)
+	args = append([]string{"--max-active-sessions", strconv.Itoa(2*sessions + 2)}, args...)
+	l := &load{server: startServer(t, args...), stop: make(chan struct{}), seed: seed, ledger: newLedger()}
+	l.followers = l.followAll()
+	t.Cleanup(l.followers.stop)
+	r := rand.New(rand.NewPCG(seed, 1<<35))
+	for range sessions {
+		l.make(context.Background(), "", r)
 	}
 	for _, id := range l.sessions {
 		l.waitStatus(id, godo.HostedAgentSessionStatusReady)
@@ -93,21 +94,25 @@ func (l *load) act(r *rand.Rand) {
 	}
 	switch n := r.IntN(100); {
 	case n < 30:
-		l.input(ctx, id, inputs[r.IntN(len(inputs))])
-	case n < 45:
+		l.input(ctx, id, inputs[r.IntN(len(inputs))], r)
+	case n < 43:
 		l.do(ctx, "POST", "/"+id+"/pause", nil, 202, 204, 409)
-	case n < 58:
+	case n < 56:
 		l.do(ctx, "POST", "/"+id+"/resume", nil, 204, 409)
+	case n < 65:
+		l.cancel(ctx, id, r)
 	case n < 68:
-		l.do(ctx, "POST", "/"+id+"/cancel", map[string]any{}, 200, 409)
-	case n < 71:
 		l.do(ctx, "GET", "/"+id+"/files", nil, 200, 409, 502)
-	case n < 73:
+	case n < 70:
 		l.list(ctx)
-	case n < 84:
+	case n < 76:
 		l.do(ctx, "POST", "/"+id+"/sandbox/exec", map[string]any{"argv": []string{"sh", "-c", programs[r.IntN(len(programs))]}}, 200, 409, 502)
+	case n < 82:
+		l.execOnce(ctx, id)
 	case n < 90:
 		l.answerAll(ctx, id, r)
+	case n < 91:
+		l.revoke(ctx, id, r)
 	case n < 97:
 		l.read(ctx, id)
 	default:
@@ -115,8 +120,9 @@ func (l *load) act(r *rand.Rand) {
 	}
 }
 
+// inputs hold %s where each is to differ from all others.
 var (
-	inputs   = []string{"hello", "slow 3", "run echo hi", "write f.txt text", "think about it", "read f.txt"}
+	inputs   = []string{"hello %s", "slow 3", "run echo %s", "write f.txt %s", "think about %s", "read f.txt", "run echo the same"}
 	programs = []string{"true", "sleep 0.2", "head -c 300000 /dev/zero", "sleep 5 & echo out", "kill -9 $$"}
 )
 
@@ -129,6 +135,11 @@ func (l *load) choose(r *rand.Rand) string {
 // do makes a call and notes an answer that is not among the allowed ones. With
 // status 0 there was no answer: the caller left, or the server was killed.
 func (l *load) do(ctx context.Context, method, path string, body any, allowed ...int) (status int, answer []byte) {
+	return l.doOnce(ctx, "", method, path, body, allowed...)
+}
+
+// doOnce is do under a key.
+func (l *load) doOnce(ctx context.Context, key, method, path string, body any, allowed ...int) (status int, answer []byte) {
 	var in io.Reader
 	if body != nil {
 		b, _ := json.Marshal(body)
@@ -140,6 +151,12 @@ func (l *load) do(ctx context.Context, method, path string, body any, allowed ..
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	if path == "" && method == "POST" {
+		req.Header.Set("Content-Type", "application/yaml") // of which JSON is a part
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err == nil {
 		defer resp.Body.Close()
@@ -154,6 +171,9 @@ func (l *load) do(ctx context.Context, method, path string, body any, allowed ..
 	if resp.StatusCode == http.StatusConflict && !slices.ContainsFunc(conflicts, func(part string) bool { return bytes.Contains(answer, []byte(part)) }) {
 		l.note("%s %s: a conflict of another kind: %s", method, path, answer)
 	}
+	if resp.StatusCode == http.StatusBadGateway && !bytes.Contains(answer, []byte("sandbox lost")) {
+		l.note("%s %s: %s", method, path, answer)
+	}
 	if l.losing && resp.StatusCode == http.StatusBadGateway { // it was lost under the call
 		return resp.StatusCode, answer
 	}
@@ -163,41 +183,25 @@ func (l *load) do(ctx context.Context, method, path string, body any, allowed ..
 	return resp.StatusCode, answer
 }
 
+// again makes a call until it is answered, as a caller does whose server was
+// killed; the call has to be one that may be repeated, or to have a key.
+func (l *load) again(ctx context.Context, key, method, path string, body any, allowed ...int) (status int, answer []byte) {
+	for {
+		if status, answer = l.doOnce(ctx, key, method, path, body, allowed...); status != 0 {
+			return status, answer
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return 0, nil
+		}
+	}
+}
+
 func (l *load) note(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.strange = append(l.strange, fmt.Sprintf(format, args...))
-}
-
-func (l *load) input(ctx context.Context, id, text string) {
-	status, answer := l.do(ctx, "POST", "/"+id+"/input", map[string]any{"text": text}, 200, 409, 429)
-	if status != http.StatusOK {
-		return
-	}
-	var got struct {
-		RunID string `json:"run_id"`
-	}
-	_ = json.Unmarshal(answer, &got)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.accepted[id] = append(l.accepted[id], got.RunID)
-}
-
-func (l *load) answerAll(ctx context.Context, id string, r *rand.Rand) {
-	status, answer := l.do(ctx, "GET", "/"+id+"/approvals?state=pending", nil, 200)
-	if status != http.StatusOK {
-		return
-	}
-	var got struct {
-		Approvals []struct {
-			RequestID string `json:"request_id"`
-		} `json:"approvals"`
-	}
-	_ = json.Unmarshal(answer, &got)
-	for _, a := range got.Approvals {
-		outcome := []string{"HITL_OUTCOME_APPROVE", "HITL_OUTCOME_REJECT", "HITL_OUTCOME_DEFER"}[r.IntN(3)]
-		l.do(ctx, "POST", "/"+id+"/hitl/"+a.RequestID, map[string]any{"outcome": outcome}, 204, 409)
-	}
 }
 
 // read follows the live stream for a while.
@@ -236,26 +240,14 @@ func (l *load) list(ctx context.Context) {
 // conflicts are the reasons that a session may have to refuse a verb.
 var conflicts = []string{
 	"not ready", "is not paused", "paused already", "is paused (", "is removed", "being removed", "is terminal", "already", "expired", "is ready",
-	"being restored", "has failed",
+	"being restored", "has failed", "is not known", "limit of",
 }
 
 // replace removes a session, mostly at once followed by a new one, which may be
 // removed while it is provisioning.
 func (l *load) replace(ctx context.Context, id string, r *rand.Rand) {
-	if status, _ := l.do(ctx, "DELETE", "/"+id, nil, 204); status != http.StatusNoContent {
-		return
-	}
-	made, _, err := l.client().HostedAgents.CreateSessionFromManifest(context.Background(), []byte(specs[r.IntN(len(specs))]), nil)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil {
-		return
-	}
-	l.all = append(l.all, made.SessionID)
-	if i := slices.Index(l.sessions, id); i >= 0 {
-		l.sessions[i] = made.SessionID
-	} else {
-		l.sessions = append(l.sessions, made.SessionID)
+	if status, _ := l.do(ctx, "DELETE", "/"+id, nil, 204); status == http.StatusNoContent {
+		l.make(context.Background(), id, r)
 	}
 }
 
@@ -267,27 +259,49 @@ func (l *load) settle() {
 		t.Error("strange:", s)
 	}
 	r := rand.New(rand.NewPCG(l.seed, 1<<32))
-	list, _, err := l.client().HostedAgents.ListSessions(context.Background(), &godo.HostedAgentSessionListOptions{Status: "SESSION_STATUS_ALL", PageSize: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range list.Sessions {
+	all := l.everySession()
+	l.assertMade(all)
+	for _, s := range all {
 		id := s.SessionID
 		if s.Status == godo.HostedAgentSessionStatusPaused && !l.losing {
 			l.assertFrozen(s.SandboxID)
 		}
 		eventually(t, id+" is at rest", func() bool { return l.atRest(id, r) })
-		l.assertRuns(id)
+		ready := l.get(id).Status == godo.HostedAgentSessionStatusReady
+		if ready {
+			l.waitExec(id, "echo alive", "alive\n")
+			l.assertConversation(id)
+			l.assertExecs(id)
+			l.assertGrants(id)
+		}
 		events := l.history(id)
 		assertLog(t, events)
 		assertLegal(t, events)
 		assertOneActive(t, events)
 		assertAnsweredOnce(t, events)
-		if l.get(id).Status == godo.HostedAgentSessionStatusReady {
-			l.waitExec(id, "echo alive", "alive\n")
-		}
+		assertLosses(t, events)
+		l.assertRuns(id, events)
+		l.assertAnswers(id, events)
 		if t.Failed() {
 			t.Fatalf("session %s", id)
+		}
+	}
+	l.followers.compare()
+}
+
+// everySession lists all sessions that ever were.
+func (s *server) everySession() (all []*godo.HostedAgentSession) {
+	s.t.Helper()
+	for page := (&godo.HostedAgentSessionListOptions{Status: "SESSION_STATUS_ALL", PageSize: 200}); ; {
+		list, _, err := s.client().HostedAgents.ListSessions(context.Background(), page)
+		if err != nil {
+			s.t.Fatalf("list sessions: %v", err)
+		}
+		for i := range list.Sessions {
+			all = append(all, &list.Sessions[i])
+		}
+		if page.PageToken = list.NextPageToken; page.PageToken == "" {
+			return all
 		}
 	}
 }
@@ -345,30 +359,6 @@ func (s *server) runsOf(id string) []loadRun {
 		all = append(all, page.Runs...)
 		if token = page.Next; token == "" {
 			return all
-		}
-	}
-}
-
-// assertRuns asserts that every accepted input became a run that has ended, with
-// one terminal event.
-func (l *load) assertRuns(id string) {
-	l.t.Helper()
-	ends := map[string]int{}
-	for _, e := range l.history(id) {
-		if e.Kind == godo.HostedAgentEventKindRunCompleted || e.Kind == godo.HostedAgentEventKindRunFailed {
-			ends[e.RunID]++
-		}
-	}
-	states := map[string]string{}
-	for _, r := range l.runsOf(id) {
-		states[r.RunID] = r.State
-		if !r.ended() || ends[r.RunID] != 1 {
-			l.t.Errorf("run %s (%s) of %s is %s with %d terminal events", r.RunID, r.Text, id, r.State, ends[r.RunID])
-		}
-	}
-	for _, run := range l.accepted[id] {
-		if states[run] == "" {
-			l.t.Errorf("run %s of %s was accepted and is not there", run, id)
 		}
 	}
 }

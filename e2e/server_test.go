@@ -188,16 +188,16 @@ func (s *server) alive() bool {
 
 func (s *server) cleanUp() {
 	t := s.t
-	if !s.alive() {
-		s.restart()
-	}
-	s.removeAll()
-	s.stop()
 	defer func() {
 		if t.Failed() {
 			t.Logf("server log:\n%s", s.log)
 		}
 	}()
+	if !s.alive() {
+		s.restart()
+	}
+	s.removeAll()
+	s.stop()
 	eventually(t, "no process or mount names the data folder", func() bool {
 		return len(host.Processes(s.dir)) == 0 && len(host.Mounts(s.dir)) == 0
 	})
@@ -212,18 +212,13 @@ func (s *server) cleanUp() {
 // removeAll removes every session and waits until the driver's folder is empty.
 func (s *server) removeAll() {
 	s.t.Helper()
-	c, ctx := s.client(), context.Background()
-	list, _, err := c.HostedAgents.ListSessions(ctx, &godo.HostedAgentSessionListOptions{Status: "SESSION_STATUS_ALL", PageSize: 200})
-	if err != nil {
-		s.t.Errorf("list sessions: %v", err)
-		return
-	}
-	for _, sess := range list.Sessions {
+	c, ctx, all := s.client(), context.Background(), s.everySession()
+	for _, sess := range all {
 		if _, err := c.HostedAgents.DestroySession(ctx, sess.SessionID); err != nil {
 			s.t.Errorf("remove %s: %v", sess.SessionID, err)
 		}
 	}
-	for _, sess := range list.Sessions {
+	for _, sess := range all {
 		s.waitStatus(sess.SessionID, godo.HostedAgentSessionStatusDestroyed)
 		if sess.SandboxID != "" {
 			s.assertGone(sess.SandboxID)

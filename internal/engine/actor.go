@@ -20,6 +20,7 @@ type actor struct {
 	running bool
 	stop    context.CancelFunc // ends the verb under way; nil when none is
 	machine *machine           // the attached machine, nil when there is none
+	owed    []byte             // handle of a lost machine that is not freed yet, and has no row any more
 }
 
 // post puts a verb at the end of the line.
@@ -109,6 +110,20 @@ func (a *actor) detach() *machine {
 	m := a.machine
 	a.machine = nil
 	return m
+}
+
+// owe has what is left of a lost machine freed by whoever clears next; nil: it is
+// done.
+func (a *actor) owe(handle []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.owed = handle
+}
+
+func (a *actor) owes() []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.owed
 }
 
 func (a *actor) attached() *machine {

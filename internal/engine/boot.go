@@ -256,10 +256,10 @@ func guestConfig(s session.Session, spec environment.Spec) guestapi.Config {
 	return guestapi.Config{Session: s.ID.String(), Hostname: hostname(s.Name), Agent: agent, Env: spec.Env}
 }
 
-// clearMachine ends and forgets whatever machine the session has.
+// clearMachine ends and forgets whatever machine the session has, or had.
 func (e *Engine) clearMachine(ctx context.Context, a *actor) error {
-	if m := a.detach(); m != nil {
-		m.letGo()
+	if err := e.clearLost(ctx, a); err != nil {
+		return err
 	}
 	row, err := e.store.Machine(ctx, a.session)
 	if errors.Is(err, store.ErrNotFound) {

@@ -38,7 +38,7 @@ func (e *Engine) tick(now time.Time) {
 			e.spawn(func(ctx context.Context) { e.warnOfSilence(ctx, m) })
 		}
 		if m.unreachable(now) {
-			e.spawn(func(ctx context.Context) { e.giveUpRun(ctx, m) })
+			m.inquire(1) // the last time, for it was awaited all the while
 		}
 		e.saveDue(m, now)
 		switch idle, over := m.due(now); {

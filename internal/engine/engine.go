@@ -85,6 +85,7 @@ type Engine struct {
 	couriers []*courier
 	patience time.Duration // answerPatience, but in tests
 	tries    tries         // untilDone, but in tests
+	stall    time.Duration // saveStall, but in tests
 
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
@@ -121,7 +122,7 @@ func New(o Options) *Engine {
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &Engine{
 		store: o.Store, driver: o.Driver, log: o.Logger, metrics: o.Metrics, trace: o.Trace, limit: o.MaxActiveSessions, warnings: o.Warnings,
-		now: func() time.Time { return now().Truncate(time.Microsecond) }, patience: answerPatience, tries: untilDone(), ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
+		now: func() time.Time { return now().Truncate(time.Microsecond) }, patience: answerPatience, stall: saveStall, tries: untilDone(), ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
 		flights: flights{byID: map[flightID]*flight{}}, host: host{free: o.Free, reserve: o.Reserve},
 	}
 	e.hub = newHub(e.store.Events, func(v event.Event) int64 { return v.Seq })

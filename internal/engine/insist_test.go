@@ -109,6 +109,67 @@ func TestRemovalTakesOverAFailedTeardown(t *testing.T) {
 	h.waitState(v.ID, session.Destroyed)
 }
 
+// A removal frees what is left of a machine that was lost, of which the store
+// knows nothing any more.
+func TestRemovalFreesALostMachine(t *testing.T) {
+	h := newSavingHouse(t)
+	h.tries.first, h.tries.most = time.Hour, time.Hour
+	v := h.create(demoSpec)
+	m := h.driver.only(t)
+	h.savedTurn(v, m, "text")
+	failed := make(chan struct{}, 10)
+	h.driver.set(func(context.Context) error { failed <- struct{}{}; return errors.New("busy") })
+	m.end("killed by the test")
+	<-failed
+	h.driver.set(nil)
+	if err := h.RemoveSession(context.Background(), h.team, v.ID.String()); err != nil {
+		t.Fatal(err)
+	}
+	h.waitState(v.ID, session.Destroyed)
+	if left, _ := h.driver.Leftovers(context.Background()); len(left) > 0 {
+		t.Errorf("machines are left: %v", left)
+	}
+}
+
+// then is called once, after the next freeze.
+func (m *stubMachine) then(after func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.onPause = after
+}
+
+// failResume has the next thaw do something else.
+func (m *stubMachine) failResume(instead func() error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.onResume = instead
+}
+
+// A machine that ends under a pause, or under a resume, is said to be lost.
+func TestMachineLostUnderAPause(t *testing.T) {
+	for name, lose := range map[string]func(h *house, v View, m *stubMachine) error{
+		"pause": func(h *house, v View, m *stubMachine) error {
+			m.failPause(errors.New("connection reset"))
+			m.then(func() { m.end("killed by the test") })
+			_, err := h.Pause(context.Background(), h.team, v.Name)
+			return err
+		},
+		"resume": func(h *house, v View, m *stubMachine) error {
+			if _, err := h.Pause(context.Background(), h.team, v.Name); err != nil {
+				return err
+			}
+			m.failResume(func() error { m.end("killed by the test"); return errors.New("connection reset") })
+			return h.Resume(context.Background(), h.team, v.Name)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			v := h.create(demoSpec)
+			wantFault(t, lose(h, v, h.driver.only(t)), fault.BadGateway, "sandbox lost")
+		})
+	}
+}
+
 // A session found in the middle of a rollback is where its machine stands, or
 // has failed when there is none.
 func TestInterruptedRollbackEnds(t *testing.T) {

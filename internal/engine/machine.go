@@ -22,6 +22,12 @@ const linkPatience = 30 * time.Second
 // errSandboxLost is what a machine call gets when the machine ends under it.
 var errSandboxLost = fault.New(fault.BadGateway, "sandbox lost")
 
+// endKnown is how long after a machine's end the driver may take to say so.
+const endKnown = time.Second
+
+// errAway is what a machine call gets whose guest holds no connection.
+var errAway = fault.New(fault.BadGateway, "the sandbox does not answer; its guest has not called for %s", linkPatience)
+
 // machine is the running machine of one session, as the engine holds it: the
 // driver's machine, and the control connection to its guest.
 type machine struct {
@@ -51,6 +57,7 @@ type machine struct {
 	listen  time.Time     // when to look whether the running run is silent
 	lost    time.Time     // since when there is no link
 	kills   hostKills
+	asking  bool // it is being found out whether its guest lives
 	saving  saving
 
 	meter meter
@@ -294,7 +301,8 @@ func (m *machine) guest(ctx context.Context) (guestapi.Guest, error) {
 			}
 			return nil, errSandboxLost // removed, or given up
 		case <-patience.C:
-			return nil, fault.New(fault.BadGateway, "the sandbox does not answer; its guest has not called for %s", linkPatience)
+			m.doubt()
+			return nil, errAway
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -322,6 +330,17 @@ func ask[T any](ctx context.Context, m *machine, call func(g guestapi.Guest) (T,
 		if err := m.waitLoss(ctx, g); err != nil {
 			return zero, err
 		}
+	}
+}
+
+// lostUnder is why a verb of the driver failed with err: errSandboxLost when the
+// machine ended under it, which may be known a moment later, else err.
+func (m *machine) lostUnder(err error) error {
+	select {
+	case <-m.box.Done():
+		return errSandboxLost
+	case <-time.After(endKnown):
+		return err
 	}
 }
 

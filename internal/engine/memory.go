@@ -123,13 +123,8 @@ func (m *machine) relieve(ctx context.Context, need int64) bool {
 // processes: what it ended may have been the guest's own, and then nobody inside
 // answers any more, though the machine stands. Such a machine is lost.
 func (m *machine) examine(ctx context.Context) {
-	probe, request := id.New[id.Exec](), guestapi.ExecRequest{Argv: []string{"true"}, Timeout: answerPatience}
-	_, err := askBriefly(ctx, m, 0, func(ctx context.Context, g guestapi.Guest) (guestapi.ExecProgress, error) {
-		defer g.EndExec(ctx, probe)
-		return g.StartExec(ctx, probe, request, 0)
-	})
-	if !errors.Is(err, errSilent) {
-		return // that there is no such program is an answer, too
+	if err := m.greetGuest(ctx, 0); !errors.Is(err, errSilent) {
+		return
 	}
 	a := m.engine.actor(m.session)
 	a.post(func(ctx context.Context) {

@@ -129,7 +129,7 @@ func (e *Engine) freezeMachine(ctx context.Context, m *machine, reason session.P
 	}
 	failpoint.Hit("pause.drained")
 	if err := m.box.Pause(ctx); err != nil {
-		return fmt.Errorf("freeze sandbox: %w", err)
+		return fmt.Errorf("freeze sandbox: %w", m.lostUnder(err))
 	}
 	failpoint.Hit("pause.frozen")
 	return e.change(context.WithoutCancel(ctx), m.session, func(c *change) error {
@@ -155,7 +155,7 @@ func thawed(ctx context.Context, m *machine, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), freezeDeadline)
 	defer cancel()
 	if thaw := m.box.Resume(ctx); thaw != nil {
-		return errors.Join(err, fmt.Errorf("thaw sandbox: %w", thaw))
+		return errors.Join(err, fmt.Errorf("thaw sandbox: %w", m.lostUnder(thaw)))
 	}
 	m.setRest(awake)
 	return err
@@ -232,6 +232,9 @@ func (e *Engine) thaw(ctx context.Context, a *actor) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, freezeDeadline)
 	defer cancel()
 	if err := m.box.Resume(ctx); err != nil {
+		if errors.Is(m.lostUnder(err), errSandboxLost) {
+			return errSandboxLost
+		}
 		return fault.Wrap(err, fault.Internal, "the session could not be resumed and stays paused; try again")
 	}
 	failpoint.Hit("resume.thawed")

@@ -89,7 +89,8 @@ func (e *Engine) lose(ctx context.Context, a *actor, l loss) {
 		return // the next server goes on
 	}
 	failpoint.Hit("lost.noted")
-	freed := e.insist(ctx, a, "free lost sandbox", func(ctx context.Context) error { return e.clearLost(ctx, a, row) })
+	a.owe(row.Handle) // to be freed by a removal, if that interrupts
+	freed := e.insist(ctx, a, "free lost sandbox", func(ctx context.Context) error { return e.clearLost(ctx, a) })
 	if freed && (state == session.Ready || state == session.Updating) {
 		e.restore(ctx, a)
 	}
@@ -136,21 +137,24 @@ func stateAfterLoss(s session.Session, message string) event.SessionState {
 	return event.SessionState{Status: s.State.Wire(), PauseReason: string(s.PauseReason), Message: message, Memory: s.Memory, RestoredTo: &s.RestoredTo}
 }
 
-// clearLost frees what is left of a lost machine, whose row is deleted.
-func (e *Engine) clearLost(ctx context.Context, a *actor, row store.Machine) error {
+// clearLost frees what is left of a lost machine, whose row is deleted. Again is
+// no error.
+func (e *Engine) clearLost(ctx context.Context, a *actor) error {
 	if m := a.detach(); m != nil {
 		m.letGo()
 	}
-	if row.Handle == nil {
+	owed := a.owes()
+	if owed == nil {
 		return nil
 	}
-	handle, err := sandbox.DecodeHandle(row.Handle)
+	handle, err := sandbox.DecodeHandle(owed)
 	if err != nil {
 		return err
 	}
 	if err := e.driver.Destroy(ctx, handle); err != nil {
 		return fmt.Errorf("destroy sandbox: %w", err)
 	}
+	a.owe(nil)
 	return nil
 }
 

@@ -61,7 +61,7 @@ func (e *Engine) saveNow(m *machine, now time.Time) {
 	}
 	m.mu.Lock()
 	s := &m.saving
-	begin := s.wanted && !s.busy && !s.off && !now.Before(s.next)
+	begin := s.wanted && !s.busy && !s.off && !m.asking && !now.Before(s.next) // one that is thought dead is not waited for
 	if begin {
 		s.wanted, s.busy = false, true
 	}
@@ -160,6 +160,9 @@ func (e *Engine) save(ctx context.Context, m *machine) {
 	s.busy = false
 	s.next = e.now().Add(saveShare * took)
 	tell := false
+	if errors.Is(err, errStalled) {
+		defer m.doubt()
+	}
 	switch {
 	case err == nil:
 		s.saved, s.told = at, false
@@ -190,7 +193,13 @@ func (e *Engine) savePoint(ctx context.Context, m *machine, at time.Time) (recov
 	if err != nil {
 		return last, err
 	}
-	if err := m.box.SaveFiles(ctx, draft.Folder()); err != nil {
+	moving, over := whileGrowing(ctx, draft.Folder(), e.stall)
+	err = m.box.SaveFiles(moving, draft.Folder())
+	if err != nil && errors.Is(context.Cause(moving), errStalled) {
+		err = errors.Join(errStalled, err)
+	}
+	over()
+	if err != nil {
 		return last, errors.Join(err, draft.Drop())
 	}
 	failpoint.Hit("save.written")

@@ -19,10 +19,6 @@ const silenceLimit = 120 * time.Second
 // before its run is called silent.
 const silenceSettle = 10 * time.Second
 
-// unreachableLimit is how long a guest may be away during a run before the run
-// is given up; one that lives dials again within seconds.
-const unreachableLimit = 2 * time.Minute
-
 // silenceLook is how many events are looked at for what went on last.
 const silenceLook = 256
 
@@ -53,6 +49,7 @@ func (m *machine) lookForSilence(now time.Time) bool {
 // the history.
 func (e *Engine) warnOfSilence(ctx context.Context, m *machine) {
 	m.letGuestGoOn(ctx)
+	m.doubt() // that nothing is reported may be because nobody is there to report it
 	err := e.change(ctx, m.session, func(c *change) error {
 		r, err := c.active()
 		if err != nil {
@@ -140,28 +137,4 @@ func shorten(s string) string {
 		return string(r[:most]) + "…"
 	}
 	return s
-}
-
-// unreachable says whether the guest has been away for too long.
-func (m *machine) unreachable(now time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.link != nil || m.rest != awake || now.Sub(m.lost) < unreachableLimit {
-		return false
-	}
-	m.lost = now // look again only after another while
-	return true
-}
-
-// giveUpRun fails the active run of a machine whose guest does not call any
-// more. The machine is left: should its guest come back, the session can still
-// be looked at.
-func (e *Engine) giveUpRun(ctx context.Context, m *machine) {
-	r, err := activeRun(ctx, e.store, m.session)
-	if err != nil || r == nil {
-		return
-	}
-	e.failRun(m.session, r.ID, event.Failed{
-		Code: event.SandboxLost, Message: fmt.Sprintf("its sandbox has not answered for %s", unreachableLimit), Terminal: true,
-	})
 }

@@ -11,7 +11,6 @@ import (
 	"paddock/internal/event"
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
-	"paddock/internal/session"
 )
 
 // warnings gives the silence warnings in a history.
@@ -140,32 +139,4 @@ func TestTheClockLooksForSilence(t *testing.T) {
 	h.setClock(h.now().Add(silenceLimit))
 	h.tick(h.now())
 	eventually(t, "a warning", func() bool { return len(warnings(t, h.history(v))) == 1 })
-}
-
-// A sandbox that does not answer any more fails the run; the turn that goes on
-// in it is ended should it come back.
-func TestSandboxThatDoesNotAnswer(t *testing.T) {
-	h := newHouse(t)
-	h.setClock(time.Now())
-	v, m, run := h.working(demoSpec)
-	m.guest.stayAway(true)
-	eventually(t, "the connection is down", func() bool {
-		hm := h.machineOf(v.ID)
-		hm.mu.Lock()
-		defer hm.mu.Unlock()
-		return hm.link == nil
-	})
-	h.setClock(h.now().Add(unreachableLimit))
-	h.tick(h.now())
-	r := h.waitRun(v, run, session.RunFailed)
-	if r.Failure.Code != event.SandboxLost || !r.Failure.Terminal || !strings.Contains(r.Failure.Message, "not answered for 2m0s") {
-		t.Errorf("failure is %+v", r.Failure)
-	}
-	m.guest.stayAway(false)
-	eventually(t, "the guest is told that no run is active", func() bool {
-		m.guest.mu.Lock()
-		defer m.guest.mu.Unlock()
-		w := m.guest.up.Welcome()
-		return w.Active != nil && *w.Active == ""
-	})
 }

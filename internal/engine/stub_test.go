@@ -173,9 +173,10 @@ type stubMachine struct {
 	owner     sandbox.Identity
 	paused    bool
 	pauses    int
-	onPause   func() // called once, after the next freeze
-	failing   error  // of the next freeze
-	failClaim error  // of the next claim
+	onPause   func()       // called once, after the next freeze
+	failing   error        // of the next freeze
+	onResume  func() error // instead of the next thaw
+	failClaim error        // of the next claim
 	stats     sandbox.Stats
 	looks     int // how often stats were read
 	alarm     chan struct{}
@@ -242,7 +243,16 @@ func (m *stubMachine) failPause(err error) {
 	defer m.mu.Unlock()
 	m.failing = err
 }
-func (m *stubMachine) Resume(context.Context) error { return m.set(false) }
+func (m *stubMachine) Resume(context.Context) error {
+	m.mu.Lock()
+	instead := m.onResume
+	m.onResume = nil
+	m.mu.Unlock()
+	if instead != nil {
+		return instead()
+	}
+	return m.set(false)
+}
 func (m *stubMachine) Paused() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

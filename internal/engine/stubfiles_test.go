@@ -13,12 +13,20 @@ type stubFiles struct {
 	text  string
 	fail  error // of SaveFiles
 	saves int   // how often files were saved
+	hang  bool  // a SaveFiles ends when it is given up
 }
 
 // stubFile is what they are saved to.
 const stubFile = "files"
 
-func (f *stubFiles) SaveFiles(_ context.Context, folder string) error {
+func (f *stubFiles) SaveFiles(ctx context.Context, folder string) error {
+	f.mu.Lock()
+	hang := f.hang
+	f.mu.Unlock()
+	if hang {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {
@@ -48,6 +56,13 @@ func (f *stubFiles) read() (text string, saves int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.text, f.saves
+}
+
+// hangSaves lets every SaveFiles hang from now on.
+func (f *stubFiles) hangSaves() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hang = true
 }
 
 // failSaves is the error of every SaveFiles from now on.

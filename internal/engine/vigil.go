@@ -106,6 +106,7 @@ func (v *vigil) look() {
 		v.timer.Reset(left)
 	default:
 		v.cancel(errSilent)
+		v.machine.doubt()
 	}
 }
 

@@ -21,6 +21,13 @@ func silent(ctx context.Context) (guestapi.ExecProgress, error) {
 	return guestapi.ExecProgress{}, ctx.Err()
 }
 
+// answerExecs says how execs are answered from now on.
+func (g *stubGuest) answerExecs(do func(ctx context.Context) (guestapi.ExecProgress, error)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.onExec = do
+}
+
 // silentHouse has a session whose guest is connected and answers nothing.
 func silentHouse(t *testing.T) (*house, View, *stubMachine) {
 	h := newHouse(t)
