@@ -1,9 +1,14 @@
 package sqlstore
 
 import (
+	"bytes"
 	"database/sql"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"paddock/internal/id"
 	"paddock/internal/store"
@@ -38,7 +43,17 @@ func TestMigrateHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	s := open(t, path)
+	var said bytes.Buffer
+	s, err := Open(t.Context(), path, slog.New(slog.NewTextHandler(&said, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	for _, line := range []string{"migrating the database", "to=4 took=", "to=15 took=", "database migrated"} {
+		if !strings.Contains(said.String(), line) {
+			t.Errorf("the log does not say %q:\n%s", line, said.String())
+		}
+	}
 	checkIntegrity(t, s)
 	own := parsed[id.Session](t, "sess"+oldID)
 	read := func() (size int64, dropped int64) {
@@ -79,4 +94,18 @@ func TestMigrateHistory(t *testing.T) {
 	if left, dropped := read(); left > size/2 || left+dropped != size {
 		t.Errorf("of %d bytes %d are left, %d dropped", size, left, dropped)
 	}
+}
+
+// A migration that takes long says so now and then, and not afterwards.
+func TestStillMigratingIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		said := 0
+		stop := everySo(stillMigrating, func() { said++ })
+		<-time.After(stillMigrating*3 + time.Second)
+		stop()
+		<-time.After(stillMigrating * 5)
+		if said != 3 {
+			t.Errorf("said %d times in %s", said, stillMigrating*3)
+		}
+	})
 }
