@@ -184,6 +184,9 @@ func TestTraces(t *testing.T) {
 	if run.StartTimeUnixNano > approval.StartTimeUnixNano || approval.EndTimeUnixNano > run.EndTimeUnixNano || says(run, "outcome") != "completed" {
 		t.Errorf("the run is %v, and the approval in it %v", run, approval)
 	}
+	if !s.wrote("sandbox started", "call-1111", sess.SessionID) {
+		t.Error("the line of the sandbox's start does not name the call that asked for it")
+	}
 	if line := `"trace_id":"` + pauses + `"`; !strings.Contains(s.log.String(), line) {
 		t.Error("no line of the log names the trace")
 	}

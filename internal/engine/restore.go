@@ -166,7 +166,7 @@ func (e *Engine) restore(ctx context.Context, a *actor) {
 		if err = e.restoreOnce(ctx, a, session.Updating); err == nil || ctx.Err() != nil || errors.Is(err, errNotStarting) {
 			return
 		}
-		e.log.Error("restore session", "session_id", a.session, "error", err, "again_in", wait)
+		e.log.ErrorContext(ctx, "restore session", "session_id", a.session, "error", err, "again_in", wait)
 		if errors.Is(err, errDamaged) {
 			break
 		}

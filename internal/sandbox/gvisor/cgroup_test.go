@@ -49,7 +49,7 @@ func TestGroupV2(t *testing.T) {
 	for name, want := range map[string]string{
 		"../../cgroup.subtree_control": "+memory +pids +cpu",
 		"../cgroup.subtree_control":    "+memory +pids +cpu",
-		"memory.max":                   "218103808", // 100 MiB and what hostMemory adds
+		"memory.max":                   "761266176", // 100 MiB and what hostMemory adds
 		"memory.swap.max":              "0",
 		"pids.max":                     "456",
 		"cpu.max":                      "200000 100000",

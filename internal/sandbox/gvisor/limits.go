@@ -1,15 +1,12 @@
 package gvisor
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"paddock/internal/sandbox"
@@ -92,7 +89,7 @@ func (g group) stats() (sandbox.Stats, error) {
 	var s sandbox.Stats
 	path, isV2 := g.file("cpuacct", "cpuacct.usage", "cpu.stat")
 	if isV2 {
-		usec, err := readField(path, "usage_usec")
+		usec, err := readFields(path, "usage_usec")
 		if err != nil {
 			return s, err
 		}
@@ -116,14 +113,11 @@ func (g group) stats() (sandbox.Stats, error) {
 	if isV2 {
 		prefix = ""
 	}
-	for _, field := range []string{"inactive_file", "active_file"} {
-		cached, err := readField(stat, prefix+field)
-		if err != nil {
-			return s, err
-		}
-		used -= cached
+	cached, err := readFields(stat, prefix+"inactive_file", prefix+"active_file")
+	if err != nil {
+		return s, err
 	}
-	s.Memory = max(used, 0)
+	s.Memory = max(used-cached, 0)
 
 	path, _ = g.file("pids", "pids.current", "pids.current")
 	pids, err := readNumber(path)
@@ -142,36 +136,8 @@ func (g group) oomKills() (int, error) {
 		return 0, nil
 	}
 	path, _ := g.file("memory", "memory.oom_control", "memory.events")
-	n, err := readField(path, "oom_kill")
+	n, err := readFields(path, "oom_kill")
 	return int(n), err
-}
-
-func readNumber(path string) (int64, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, goneOr(err)
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("read %s: %w", filepath.Base(path), err)
-	}
-	return n, nil
-}
-
-// readField reads the number after name in a file of "name number" lines; a
-// kernel that does not have the line counts as 0.
-func readField(path, name string) (int64, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, goneOr(err)
-	}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
-			return strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
-		}
-	}
-	return 0, nil
 }
 
 // goneOr tells a group that was removed from one that cannot be read.

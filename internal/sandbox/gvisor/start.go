@@ -68,8 +68,11 @@ func (d *Driver) Start(ctx context.Context, handle sandbox.Handle, spec sandbox.
 		return nil, fmt.Errorf("start sandbox %s: %w", handle.ID, err)
 	}
 	u.Release()
-	d.options.Logger.Info("sandbox started", "sandbox_id", handle.ID, "session_id", spec.Session, "driver", Name,
-		"took", time.Since(began))
+	log := d.options.Logger
+	if spec.Session != "" { // else it is nobody's yet
+		log = log.With("session_id", spec.Session)
+	}
+	log.InfoContext(ctx, "sandbox started", "sandbox_id", handle.ID, "driver", Name, "took", time.Since(began))
 	return m, nil
 }
 
