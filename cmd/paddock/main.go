@@ -50,7 +50,8 @@ func serve(ctx context.Context, cfg cli.ServeConfig) error {
 		Reserve:      engine.Room{Memory: int64(cfg.MemoryReserve) << 20, Disk: int64(cfg.DiskReserve) << 20},
 		HistoryLimit: int64(cfg.HistoryLimit) << 20, HistoryRetention: cfg.HistoryRetention,
 		OTLPEndpoint: cfg.OTLPEndpoint,
-		NotifyURL:    cfg.NotifyURL, NotifyCommand: cfg.NotifyCommand,
+		DNS:          cfg.DNS, EgressDeny: cfg.EgressDeny, EgressAllow: cfg.EgressAllow, Connections: cfg.Connections, Bandwidth: cfg.Bandwidth << 20,
+		NotifyURL: cfg.NotifyURL, NotifyCommand: cfg.NotifyCommand,
 		Token: cfg.Token, Out: cfg.Out, Log: log,
 	})
 	var wrong *daemon.MisconfiguredError

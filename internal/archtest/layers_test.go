@@ -34,14 +34,16 @@ var layers = map[string]int{
 	"internal/recovery": 3,
 	"internal/tracing":  3,
 
-	"internal/store/sqlstore": 4,
-	"internal/store/counted":  4,
-	"internal/sandbox/gvisor": 4,
-	"internal/network":        4,
-	"internal/template":       4,
-	"internal/guest":          4,
-	"internal/demoagent":      4,
-	"internal/engine":         4,
+	"internal/store/sqlstore":  4,
+	"internal/store/counted":   4,
+	"internal/sandbox/gvisor":  4,
+	"internal/network":         4,
+	"internal/network/egress":  4,
+	"internal/network/gateway": 4,
+	"internal/template":        4,
+	"internal/guest":           4,
+	"internal/demoagent":       4,
+	"internal/engine":          4,
 
 	"internal/server": 5,
 	"client":          5,
@@ -67,13 +69,15 @@ var layers = map[string]int{
 // only lists packages that few may import, with those few: drivers and other
 // ends of ports are chosen in one place.
 var only = map[string][]string{
-	"internal/sandbox/gvisor": {"internal/daemon", "cmd/paddock"}, // the program is also the driver's runtime
-	"internal/store/sqlstore": {"internal/daemon", "bench"},
-	"internal/store/counted":  {"internal/daemon"},
-	"internal/network":        {"internal/daemon"},
-	"internal/template":       {"internal/daemon"},
-	"internal/daemon":         {"cmd/paddock"},
-	"internal/fakemodel":      {"e2e"},
+	"internal/sandbox/gvisor":  {"internal/daemon", "cmd/paddock"}, // the program is also the driver's runtime
+	"internal/store/sqlstore":  {"internal/daemon", "bench"},
+	"internal/store/counted":   {"internal/daemon"},
+	"internal/network":         {"internal/daemon"},
+	"internal/network/egress":  {"internal/network/gateway", "internal/network", "internal/daemon"},
+	"internal/network/gateway": {"internal/network"},
+	"internal/template":        {"internal/daemon"},
+	"internal/daemon":          {"cmd/paddock"},
+	"internal/fakemodel":       {"e2e"},
 }
 
 // narrow lists packages that may import less than their layer allows: nothing

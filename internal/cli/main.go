@@ -38,6 +38,11 @@ type ServeConfig struct {
 	NotifyURL         string        // told when something waits or a run ends; empty: nobody
 	NotifyCommand     string        // likewise
 	OTLPEndpoint      string        // where spans go; empty: where OTEL_ variables say
+	DNS               []string      // upstream resolvers of sandboxes; empty: those of the host
+	EgressDeny        []string      // hosts and addresses that no sandbox may reach
+	EgressAllow       []string      // private addresses that sandboxes may reach
+	Connections       int           // most open connections of one sandbox
+	Bandwidth         int           // MiB in a second that one sandbox may move each way; 0: no limit
 	SaveEvery         time.Duration // between saves of the files of a session in use
 	LogLevel          string        // debug, info, warn, error
 	LogFormat         string        // auto, text, json

@@ -19,13 +19,14 @@ const (
 	defaultHistoryLimit      = 256 // MiB
 	defaultHistoryRetention  = 30 * day
 	defaultSaveEvery         = 2 * time.Minute
+	defaultConnections       = 512
 )
 
 func newServe(a *app) *cobra.Command {
 	places := clientcontext.Here()
 	cfg := ServeConfig{Listen: clientcontext.DefaultListen, DataDir: places.DataDir, MaxActiveSessions: defaultMaxActiveSessions,
 		Pool: defaultPool, MemoryReserve: defaultReserve, DiskReserve: defaultReserve, SaveEvery: defaultSaveEvery,
-		HistoryLimit: defaultHistoryLimit, HistoryRetention: defaultHistoryRetention, LogLevel: "info", LogFormat: "auto"}
+		HistoryLimit: defaultHistoryLimit, HistoryRetention: defaultHistoryRetention, Connections: defaultConnections, LogLevel: "info", LogFormat: "auto"}
 	cmd := &cobra.Command{
 		Use:     "serve",
 		GroupID: groupServer,
@@ -75,6 +76,11 @@ OTEL_SDK_DISABLED=true turns them off.`,
 	f.StringVar(&cfg.NotifyURL, "notify-url", "", "`URL` that is told, signed, when something waits for an answer or a run ends")
 	f.StringVar(&cfg.NotifyCommand, "notify-command", "", "`command` that is run when something waits for an answer or a run ends")
 	f.StringVar(&cfg.OTLPEndpoint, "otlp-endpoint", "", "`URL` of an OpenTelemetry collector that is sent traces (OTLP over HTTP), such as http://localhost:4318")
+	f.StringSliceVar(&cfg.DNS, "dns", nil, "`resolver` that sandboxes' names are looked up at, address or address:port; may be repeated (default those of this host)")
+	f.StringSliceVar(&cfg.EgressDeny, "egress-deny", nil, "`host`, *.suffix, address or network that no sandbox may reach, whatever its spec says; may be repeated")
+	f.StringSliceVar(&cfg.EgressAllow, "egress-allow", nil, "private `network` or address, or one of this host, that sandboxes may reach; may be repeated")
+	f.IntVar(&cfg.Connections, "sandbox-connections", cfg.Connections, "connections to the outside that one sandbox may have open")
+	f.IntVar(&cfg.Bandwidth, "sandbox-bandwidth", 0, "`MiB` in a second that one sandbox may send, and receive; 0 is no limit")
 	f.DurationVar(&cfg.SaveEvery, "save-every", cfg.SaveEvery, "save the files of a session in use so often, beside after each run; it comes back with them should its sandbox be lost")
 	f.StringVar(&cfg.LogLevel, "log-level", cfg.LogLevel, "debug, info, warn or error")
 	f.StringVar(&cfg.LogFormat, "log-format", cfg.LogFormat, "text, json, or auto: text on a terminal")
@@ -97,10 +103,13 @@ func (cfg *ServeConfig) complete(cmd *cobra.Command, places clientcontext.Places
 	for _, n := range []struct {
 		flag  string
 		value int
-	}{{"--pool", cfg.Pool}, {"--memory-reserve", cfg.MemoryReserve}, {"--disk-reserve", cfg.DiskReserve}, {"--history-limit", cfg.HistoryLimit}} {
+	}{{"--pool", cfg.Pool}, {"--memory-reserve", cfg.MemoryReserve}, {"--disk-reserve", cfg.DiskReserve}, {"--history-limit", cfg.HistoryLimit}, {"--sandbox-bandwidth", cfg.Bandwidth}} {
 		if n.value < 0 {
 			return usagef(cmd, "%s is %d, it cannot be less than 0", n.flag, n.value)
 		}
+	}
+	if cfg.Connections < 1 {
+		return usagef(cmd, "--sandbox-connections is %d, at least 1 is needed", cfg.Connections)
 	}
 	if cfg.SaveEvery < time.Second {
 		return usagef(cmd, "--save-every is %s, at least 1s is needed", cfg.SaveEvery)

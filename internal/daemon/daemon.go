@@ -16,9 +16,9 @@ import (
 	"paddock/internal/clientcontext"
 	"paddock/internal/engine"
 	"paddock/internal/metrics"
-	"paddock/internal/network"
 	"paddock/internal/recovery"
 	"paddock/internal/runtimes"
+	"paddock/internal/sandbox"
 	"paddock/internal/sandbox/gvisor"
 	"paddock/internal/server"
 	"paddock/internal/store/counted"
@@ -38,6 +38,11 @@ type Config struct {
 	HistoryLimit      int64       // bytes of one session; 0: none
 	HistoryRetention  time.Duration
 	SaveEvery         time.Duration // see engine.Options
+	DNS               []string      // see network.Options
+	EgressDeny        []string      // see egress.ParseOperator
+	EgressAllow       []string      // likewise
+	Connections       int           // most open connections of one sandbox
+	Bandwidth         int           // bytes in a second of one sandbox each way; 0: no limit
 	NotifyURL         string        // told when something waits or a run ends; empty: nobody
 	NotifyCommand     string        // likewise
 	OTLPEndpoint      string        // where spans go; empty: where the environment says
@@ -106,7 +111,11 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 	preparing, stopPreparing := context.WithCancel(ctx)
 	host := prepareHost(preparing, templates, cfg.Log)
 	defer func() { stopPreparing(); <-host.done }()
-	driver, warnings, err := openDriver(cfg, kept, ours, templates)
+	net, err := openNetwork(cfg, l.Addr())
+	if err != nil {
+		return err
+	}
+	driver, warnings, err := openDriver(cfg, kept, ours, templates, net)
 	if err != nil {
 		return err
 	}
@@ -137,6 +146,7 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 		HistoryLimit: cfg.HistoryLimit, HistoryRetention: cfg.HistoryRetention,
 	})
 	defer e.Stop()
+	watchNetwork(net, e)
 	seen.Watch(func() metrics.Reading {
 		r := e.Reading(ctx)
 		r.Host = readHost(cfg.DataDir)
@@ -163,23 +173,22 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 }
 
 // openDriver opens the sandbox driver, and says what this host cannot do.
-func openDriver(cfg Config, kept *runtimes.Set, ours runtimes.Runtime, templates *template.Templates) (*gvisor.Driver, []string, error) {
+func openDriver(cfg Config, kept *runtimes.Set, ours runtimes.Runtime, templates *template.Templates, net sandbox.Network) (*gvisor.Driver, []string, error) {
 	agents := filepath.Join(cfg.DataDir, "agents")
 	if err := os.MkdirAll(agents, 0o755); err != nil {
 		return nil, nil, fmt.Errorf("make agents folder: %w", err)
 	}
-	loopback, err := network.NewLoopback(filepath.Join(cfg.DataDir, "netns"))
-	if err != nil {
-		return nil, nil, fmt.Errorf("open network: %w", err)
-	}
 	driver, err := gvisor.New(gvisor.Options{
 		Root: filepath.Join(cfg.DataDir, "sandboxes"), RuntimeDir: ours.Inside, RuntimeDigest: ours.Digest,
-		Runtimes: kept, AgentsDir: agents, Rootfs: templates, Network: loopback, Logger: cfg.Log,
+		Runtimes: kept, AgentsDir: agents, Rootfs: templates, Network: net, Logger: cfg.Log,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("open sandbox driver: %w", err)
 	}
-	warnings := []string{loopback.Warning()}
+	var warnings []string
+	if warning := net.Warning(); warning != "" {
+		warnings = append(warnings, warning)
+	}
 	if driver.Capabilities().Limits == "" {
 		warnings = append(warnings, "limits of CPU and memory are not in force: this host lets us make no cgroups")
 	}

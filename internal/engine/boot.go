@@ -103,7 +103,7 @@ func (e *Engine) claim(ctx context.Context, a *actor, s session.Session, spec en
 	defer func() { span.End(err) }()
 	ctx, cancel := context.WithTimeout(ctx, claimDeadline)
 	defer cancel()
-	if err := spare.box.Claim(ctx, sandbox.Identity{Session: s.ID.String(), Hostname: hostname(s.Name)}); err != nil {
+	if err := spare.box.Claim(ctx, sandbox.Identity{Session: s.ID.String(), Hostname: hostname(s.Name)}, egressOf(spec)); err != nil {
 		spare.letGo()
 		return err
 	}
@@ -211,7 +211,7 @@ func (e *Engine) plan(ctx context.Context, s session.Session, spec sandbox.Spec)
 
 func machineSpec(s session.Session, spec environment.Spec) sandbox.Spec {
 	k := kindOf(spec)
-	return sandbox.Spec{ID: id.New[id.Sandbox]().String(), Session: s.ID.String(), Hostname: hostname(s.Name), Template: k.template, Size: k.size}
+	return sandbox.Spec{ID: id.New[id.Sandbox]().String(), Session: s.ID.String(), Hostname: hostname(s.Name), Template: k.template, Size: k.size, Egress: egressOf(spec)}
 }
 
 // kindOf is the kind of machine that a spec asks for.

@@ -207,7 +207,7 @@ func (m *stubMachine) Control() net.Listener {
 	return m.listener
 }
 func (m *stubMachine) Secret() string { return "secret of " + m.handle.ID }
-func (m *stubMachine) Claim(_ context.Context, who sandbox.Identity) error {
+func (m *stubMachine) Claim(_ context.Context, who sandbox.Identity, _ sandbox.Egress) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.failClaim; err != nil {

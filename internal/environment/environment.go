@@ -34,6 +34,7 @@ type Spec struct {
 	Permissions Permissions       `json:"permissions"`
 	MaxRunTime  time.Duration     `json:"max_run_time_ns"` // 1 s – 24 h
 	Approvals   Approvals         `json:"approvals"`
+	Egress      Egress            `json:"egress,omitzero"`
 }
 
 // Approvals says what becomes of a question that nobody answers.

@@ -28,10 +28,12 @@ func Marshal(s Spec) ([]byte, error) {
 		Permissions any               `yaml:"permissions"`
 		MaxRunTime  string            `yaml:"max_run_time"`
 		Approvals   map[string]string `yaml:"approvals"`
+		Egress      any               `yaml:"egress"`
 	}{
 		s.Name, s.Agent, s.Command, s.Size, short(s.IdleTimeout), s.KeepWarm, s.Env, s.Template,
 		permissions, short(s.MaxRunTime),
 		map[string]string{"timeout": short(s.Approvals.Timeout), "on_timeout": s.Approvals.OnTimeout},
+		egressValue(s.Egress),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write spec: %w", err)

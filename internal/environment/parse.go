@@ -86,6 +86,7 @@ var specFields = fields{
 	"template":     func(p *parser, v value) { p.spec.Template, _ = p.choice(v, templates) },
 	"permissions":  func(p *parser, v value) { p.fields(v, permissionFields, "default: ask") },
 	"max_run_time": func(p *parser, v value) { p.spec.MaxRunTime = p.duration(v, minRunTime, maxRunTime) },
+	"egress":       (*parser).egress,
 	"approvals":    func(p *parser, v value) { p.fields(v, approvalFields, "timeout: 1h") },
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"paddock/internal/sandbox"
 )
 
 func TestLoopback(t *testing.T) {
@@ -20,15 +22,15 @@ func TestLoopback(t *testing.T) {
 		t.Fatal(err)
 	}
 	host := namespace(t)
-	path, err := loopback.Attach(t.Context(), "one")
+	path, err := loopback.Attach(t.Context(), "one", sandbox.Egress{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := loopback.Attach(t.Context(), "one")
+	again, err := loopback.Attach(t.Context(), "one", sandbox.Egress{})
 	if err != nil || again != path {
 		t.Errorf("attach again: %q, %v; want %q", again, err, path)
 	}
-	other, err := loopback.Attach(t.Context(), "two")
+	other, err := loopback.Attach(t.Context(), "two", sandbox.Egress{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +98,7 @@ func TestHalfMade(t *testing.T) {
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		path, err := loopback.Attach(t.Context(), "half")
+		path, err := loopback.Attach(t.Context(), "half", sandbox.Egress{})
 		if err != nil || !isNamespace(path) {
 			t.Errorf("attach: %q, %v", path, err)
 		}

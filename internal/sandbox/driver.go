@@ -72,8 +72,8 @@ type Machine interface {
 	// Claim gives a machine that was started for nobody (Spec.Session empty) its
 	// owner: what the guest reads at IdentityMount says so when it returns. The
 	// hostname in force is the guest's to set. Again for the same session is no
-	// error; for another one it is.
-	Claim(ctx context.Context, who Identity) error
+	// error; for another one it is. From then on it may connect to where rules say.
+	Claim(ctx context.Context, who Identity, rules Egress) error
 
 	// Secret is what only this machine's guest knows; the guest shows it when
 	// it dials. It is random, 32 bytes, hex.
@@ -140,6 +140,8 @@ type Spec struct {
 	// Files is a folder that SaveFiles filled: the machine starts with those
 	// files, which Start has read when it returns. Empty: with the template's alone.
 	Files string
+	// Egress is where the machine may connect to, until a Claim says otherwise.
+	Egress Egress
 }
 
 // Identity is whose machine a machine is, as its guest is told.

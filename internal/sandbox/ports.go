@@ -1,6 +1,9 @@
 package sandbox
 
-import "context"
+import (
+	"context"
+	"net/netip"
+)
 
 // Rootfs gives the file systems that machines start from.
 type Rootfs interface {
@@ -23,11 +26,25 @@ type Root struct {
 	Warnings []string
 }
 
-// Network gives each machine its network namespace.
+// Network gives each machine its network namespace, and what is behind it. All
+// methods are safe for concurrent use.
 type Network interface {
-	// Attach makes the namespace of machine id and returns the path of its
-	// namespace file. Attaching again is no error and gives the same path.
-	Attach(ctx context.Context, id string) (nsPath string, err error)
+	// Attach makes the namespace of machine id, fit for a machine to be started
+	// in, and returns the path of its namespace file. From then on the machine may
+	// connect to where rules say. Attaching again is no error and gives the same path.
+	Attach(ctx context.Context, id string, rules Egress) (nsPath string, err error)
+
+	// Govern replaces the rules of an attached machine.
+	Govern(ctx context.Context, id string, rules Egress) error
+
+	// Rejoin takes up the network of a running machine that an earlier process of
+	// this server attached, with the rules it had. Connections that were open then
+	// end soon. A machine whose namespace has nothing to take up stays as it is.
+	Rejoin(ctx context.Context, id string) error
+
+	// Leave lets go of a machine's network without removing it: its open
+	// connections end, and a later process may Rejoin it. Again is no error.
+	Leave(id string) error
 
 	// Detach removes what Attach made. It is idempotent.
 	Detach(ctx context.Context, id string) error
@@ -35,4 +52,20 @@ type Network interface {
 	// Warning is the sentence a session's create answer carries about its
 	// network; empty when there is nothing to say.
 	Warning() string
+}
+
+// Egress is where a machine may connect to. The zero value is nowhere.
+type Egress struct {
+	All   bool           `json:"all,omitempty"`   // everywhere that is open to machines
+	Hosts []string       `json:"hosts,omitempty"` // names in lower case, exact or *.suffix
+	Nets  []netip.Prefix `json:"nets,omitempty"`  // addresses, names aside
+}
+
+// Denial is one attempt of a machine to connect to where it may not.
+type Denial struct {
+	Protocol string // tcp, udp, dns
+	Host     string // the name if one is known, else the address
+	Port     int    // 0: none
+	Why      string // half a sentence for people
+	More     int    // attempts that were refused since and that nothing else told of
 }

@@ -13,16 +13,16 @@ import (
 )
 
 // Claim is part of sandbox.Machine.
-func (m *machine) Claim(ctx context.Context, who sandbox.Identity) error {
+func (m *machine) Claim(ctx context.Context, who sandbox.Identity, rules sandbox.Egress) error {
 	release, err := m.driver.turns.take(ctx, m.handle.ID)
 	if err == nil {
 		defer release()
-		err = m.claim(who)
+		err = m.claim(ctx, who, rules)
 	}
 	return wrap("claim sandbox "+m.handle.ID, err)
 }
 
-func (m *machine) claim(who sandbox.Identity) error {
+func (m *machine) claim(ctx context.Context, who sandbox.Identity, rules sandbox.Egress) error {
 	if who.Session == "" || who.Hostname == "" {
 		return errors.New("an identity has a session and a hostname")
 	}
@@ -37,6 +37,9 @@ func (m *machine) claim(who sandbox.Identity) error {
 		return nil
 	case owner != "":
 		return fmt.Errorf("it belongs to session %s", owner)
+	}
+	if err := m.driver.options.Network.Govern(ctx, m.handle.ID, rules); err != nil {
+		return fmt.Errorf("govern network: %w", err)
 	}
 	return m.folder.name(who)
 }

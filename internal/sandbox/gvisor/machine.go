@@ -293,6 +293,7 @@ func (m *machine) Close() error {
 		}
 	}
 	m.work.Wait()
+	err := m.driver.options.Network.Leave(m.handle.ID)
 	m.driver.forget(m)
-	return nil
+	return wrap("leave network", err)
 }

@@ -83,5 +83,8 @@ func (d *Driver) find(ctx context.Context, handle sandbox.Handle) (_ *machine, e
 	if p.listener, err = f.listen(); err != nil {
 		return nil, err
 	}
+	if err := d.options.Network.Rejoin(ctx, handle.ID); err != nil {
+		d.options.Logger.Error("rejoin network; the sandbox has none", "sandbox_id", handle.ID, "error", err)
+	}
 	return d.hold(p, is), nil
 }

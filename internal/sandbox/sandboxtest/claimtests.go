@@ -37,7 +37,7 @@ func claim(t *testing.T, h Harness) {
 	}
 	who := newIdentity()
 	for range 2 { // again is no error
-		if err := m.Claim(t.Context(), who); err != nil {
+		if err := m.Claim(t.Context(), who, sandbox.Egress{}); err != nil {
 			t.Fatalf("claim: %v", err)
 		}
 	}
@@ -52,7 +52,7 @@ func claim(t *testing.T, h Harness) {
 		t.Errorf("hostname %q, want %q", name, who.Hostname)
 	}
 	for _, other := range []sandbox.Identity{newIdentity(), {}, {Session: who.Session}} {
-		if err := m.Claim(t.Context(), other); err == nil {
+		if err := m.Claim(t.Context(), other, sandbox.Egress{}); err == nil {
 			t.Errorf("claimed for %+v", other)
 		}
 	}
@@ -61,7 +61,7 @@ func claim(t *testing.T, h Harness) {
 	}
 
 	owned := h.start(t, h.Open(t), h.spec())
-	if err := owned.Claim(t.Context(), who); err == nil {
+	if err := owned.Claim(t.Context(), who, sandbox.Egress{}); err == nil {
 		t.Error("a machine with an owner was claimed by another")
 	}
 }
@@ -80,7 +80,7 @@ func claimRecovered(t *testing.T, h Harness) {
 	}
 	t.Cleanup(func() { m.Close() })
 	who := newIdentity()
-	if err := m.Claim(t.Context(), who); err != nil {
+	if err := m.Claim(t.Context(), who, sandbox.Egress{}); err != nil {
 		t.Errorf("claim: %v", err)
 	}
 	if err := m.Resume(t.Context()); err != nil {
@@ -92,5 +92,5 @@ func claimRecovered(t *testing.T, h Harness) {
 	if err := d.Destroy(t.Context(), handle); err != nil {
 		t.Fatalf("destroy: %v", err)
 	}
-	wantGone(t, "claim", m.Claim(t.Context(), who))
+	wantGone(t, "claim", m.Claim(t.Context(), who, sandbox.Egress{}))
 }

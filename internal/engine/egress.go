@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+
+	"paddock/internal/environment"
+	"paddock/internal/event"
+	"paddock/internal/id"
+	"paddock/internal/sandbox"
+	"paddock/internal/session"
+)
+
+// egressOf says where the machine of a session with that spec may connect to.
+func egressOf(spec environment.Spec) sandbox.Egress {
+	e := spec.Egress
+	return sandbox.Egress{All: !e.Limited, Hosts: e.AllowHosts, Nets: e.AllowIPs}
+}
+
+// EgressDenied writes into a session's history that its sandbox was refused a
+// connection. It returns at once; of a sandbox that is nobody's nothing is told.
+func (e *Engine) EgressDenied(sandboxID string, d sandbox.Denial) {
+	sid, ok := e.sessionOf(sandboxID)
+	if !ok {
+		return
+	}
+	e.spawn(func(ctx context.Context) {
+		err := e.change(ctx, sid, func(c *change) error {
+			if c.s.State != session.Ready {
+				return errNoChange
+			}
+			r, err := c.active()
+			if err != nil {
+				return err
+			}
+			run := id.Run{}
+			if r != nil {
+				run = r.ID
+			}
+			c.emit(run, event.PolicyDenied, deniedEgress(d))
+			return nil
+		})
+		if err != nil && ctx.Err() == nil {
+			e.log.Error("write refused connection", "session_id", sid, "error", err)
+		}
+	})
+}
+
+// deniedEgress is the event of a refused connection.
+func deniedEgress(d sandbox.Denial) event.Denied {
+	where := d.Host
+	if d.Port != 0 {
+		where = net.JoinHostPort(d.Host, strconv.Itoa(d.Port))
+	}
+	detail := where + " (" + d.Protocol + ")"
+	if d.More > 0 {
+		detail += fmt.Sprintf(", and %d more refused since", d.More)
+	}
+	return event.Denied{Rule: "egress: " + d.Why, Tool: "network", Detail: detail}
+}
+
+// sessionOf gives the session whose attached machine is that sandbox.
+func (e *Engine) sessionOf(sandboxID string) (id.Session, bool) {
+	e.mu.Lock()
+	actors := make([]*actor, 0, len(e.actors))
+	for _, a := range e.actors {
+		actors = append(actors, a)
+	}
+	e.mu.Unlock()
+	for _, a := range actors {
+		if m := a.attached(); m != nil && m.box.Handle().ID == sandboxID {
+			return a.session, true
+		}
+	}
+	return id.Session{}, false
+}

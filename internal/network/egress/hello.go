@@ -1,0 +1,168 @@
+package egress
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net"
+	"strings"
+)
+
+// MostHello is how many bytes of a connection are looked at for the name that it
+// asks for. A TLS record holds at most 16 KiB.
+const MostHello = 5 + 16<<10
+
+// Hello is what the first bytes of a connection ask for.
+type Hello struct {
+	Protocol string // "tls", "http", or "" for anything else
+	Name     string // of the host, in lower case; "" when none is named
+	Whole    bool   // false: more bytes are needed to tell
+	Closes   bool   // of HTTP: see Closing
+	head     int    // length of the HTTP head
+}
+
+// ReadHello reads the first bytes that a client sends.
+func ReadHello(b []byte) Hello {
+	switch {
+	case len(b) == 0:
+		return Hello{}
+	case b[0] == 0x16: // a TLS handshake
+		return readTLS(b)
+	case mayBeHTTP(b):
+		return readHTTP(b)
+	}
+	return Hello{Whole: true}
+}
+
+// readTLS reads a ClientHello (RFC 8446 §4.1.2) within one record.
+func readTLS(b []byte) Hello {
+	h := Hello{Protocol: "tls"}
+	if len(b) < 5 || len(b) < 5+int(binary.BigEndian.Uint16(b[3:])) {
+		h.Whole = len(b) >= MostHello
+		return h
+	}
+	h.Whole = true
+	c := cursor{b[5 : 5+int(binary.BigEndian.Uint16(b[3:]))]}
+	if kind := c.take(1); kind == nil || kind[0] != 1 {
+		return h
+	}
+	c.take(3)        // length
+	c.take(2 + 32)   // version, random
+	c.take(c.len(1)) // session id
+	c.take(c.len(2)) // cipher suites
+	c.take(c.len(1)) // compressions
+	ext := cursor{c.take(c.len(2))}
+	for len(ext.rest) > 0 {
+		kind := ext.take(2)
+		body := cursor{ext.take(ext.len(2))}
+		if kind == nil || binary.BigEndian.Uint16(kind) != 0 { // server_name
+			continue
+		}
+		names := cursor{body.take(body.len(2))}
+		if t := names.take(1); t != nil && t[0] == 0 {
+			h.Name = strings.TrimSuffix(strings.ToLower(string(names.take(names.len(2)))), ".")
+		}
+		return h
+	}
+	return h
+}
+
+// cursor reads a structure of lengths; past its end it gives nothing.
+type cursor struct{ rest []byte }
+
+func (c *cursor) take(n int) []byte {
+	if n < 0 || n > len(c.rest) {
+		c.rest = nil
+		return nil
+	}
+	b := c.rest[:n]
+	c.rest = c.rest[n:]
+	return b
+}
+
+// len reads a length of so many bytes.
+func (c *cursor) len(bytes int) (n int) {
+	b := c.take(bytes)
+	if b == nil {
+		return -1
+	}
+	for _, one := range b {
+		n = n<<8 | int(one)
+	}
+	return n
+}
+
+// methods begin an HTTP request.
+var methods = []string{"GET ", "POST ", "HEAD ", "PUT ", "DELETE ", "OPTIONS ", "PATCH ", "CONNECT ", "TRACE ", "PRI * HTTP/2"}
+
+func mayBeHTTP(b []byte) bool {
+	for _, m := range methods {
+		n := min(len(m), len(b))
+		if string(b[:n]) == m[:n] {
+			return true
+		}
+	}
+	return false
+}
+
+// readHTTP reads the head of a request. One that names two hosts names none.
+func readHTTP(b []byte) Hello {
+	h := Hello{Protocol: "http"}
+	end := bytes.Index(b, []byte("\r\n\r\n"))
+	if end < 0 {
+		h.Whole = len(b) >= MostHello
+		return h
+	}
+	h.Whole, h.head = true, end+4
+	lines := strings.Split(string(b[:end]), "\r\n")
+	named := ""
+	if words := strings.Fields(lines[0]); len(words) == 3 {
+		if _, rest, absolute := strings.Cut(words[1], "://"); absolute {
+			named, _, _ = strings.Cut(rest, "/")
+		} else if words[0] == "CONNECT" {
+			named = words[1]
+		}
+	}
+	for _, line := range lines[1:] {
+		key, value, _ := strings.Cut(line, ":")
+		switch value = strings.TrimSpace(value); strings.ToLower(strings.TrimSpace(key)) {
+		case "host":
+			if named != "" && !strings.EqualFold(hostOf(named), hostOf(value)) {
+				return h
+			}
+			named = value
+		case "upgrade":
+			h.Closes = true
+		}
+	}
+	h.Name = hostOf(named)
+	return h
+}
+
+// hostOf takes the port off.
+func hostOf(text string) string {
+	if host, _, err := net.SplitHostPort(text); err == nil {
+		text = host
+	}
+	return strings.TrimSuffix(strings.ToLower(text), ".")
+}
+
+// Closing gives a request's bytes with a head that has the server close after
+// its answer: what follows on the same connection could ask for another host
+// and would not be looked at. A request for another protocol is left as it is.
+func (h Hello) Closing(b []byte) []byte {
+	if h.Closes || h.Protocol != "http" || h.head == 0 {
+		return b
+	}
+	var out []byte
+	lines := strings.SplitAfter(string(b[:h.head-2]), "\r\n")
+	for _, line := range lines {
+		if key, _, ok := strings.Cut(line, ":"); ok {
+			if key = strings.ToLower(strings.TrimSpace(key)); key == "connection" || key == "keep-alive" || key == "proxy-connection" {
+				continue
+			}
+		}
+		out = append(out, line...)
+	}
+	out = append(out, "Connection: close\r\n\r\n"...)
+	return append(out, b[h.head:]...)
+}
