@@ -1,10 +1,11 @@
 // Command bench measures what people wait for, through the built program, and
 // the same by the sandbox runtime's own command line in the same run, taking
 // turns, so that the ratio means something on a noisy machine. It also measures
-// what many sessions cost and how work inside a sandbox compares with the same
-// work in a container and on the bare host.
+// what many sessions cost, how work inside a sandbox compares with the same
+// work in a container and on the bare host, and what its network does beside a
+// veth pair.
 //
-//	go run ./bench [-program bin/paddock] [-only verbs,history,crowd,density,work] [-n 30] [-sessions 300] [-events 5000000] [-raw samples.json]
+//	go run ./bench [-program bin/paddock] [-only verbs,history,crowd,density,work,network] [-n 30] [-sessions 300] [-events 5000000] [-raw samples.json]
 //
 // It needs root, starts a server of its own in a temporary folder on a free
 // port, is bounded by -n and -sessions, and leaves nothing behind.
@@ -41,7 +42,7 @@ type options struct {
 }
 
 // groups are the parts of the bench, in their order.
-var groups = []string{"verbs", "history", "crowd", "density", "work"}
+var groups = []string{"verbs", "history", "crowd", "density", "work", "network"}
 
 func flags() (options, error) {
 	var o options
@@ -88,6 +89,8 @@ func run(ctx context.Context) (err error) {
 			err = measureDensity(ctx, s, o.sessions, os.Stdout)
 		case "work":
 			err = measureWork(ctx, s, o, os.Stdout)
+		case "network":
+			err = measureNetwork(ctx, s, o, os.Stdout)
 		}
 		if err != nil {
 			return fmt.Errorf("measure %s: %w", group, err)

@@ -83,14 +83,16 @@ func TestNothingOfTheHostIsInside(t *testing.T) {
 			t.Errorf("files of the host, or setuid or setgid ones, inside: %s (timed out: %v)", r.Stdout, r.TimedOut)
 		}
 	})
-	t.Run("no network but loopback", func(t *testing.T) {
+	t.Run("a network of its own", func(t *testing.T) {
 		out := s.sh(id, "cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' '")
-		if strings.TrimSpace(out) != "lo" {
+		if strings.Join(strings.Fields(out), " ") != "lo eth0" {
 			t.Errorf("interfaces inside: %q", out)
 		}
 		_, port, _ := strings.Cut(s.addr, ":")
-		if code, _, _ := s.exec(id, "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/"+port); code == 0 {
-			t.Error("the server's port can be reached from inside")
+		for _, addr := range []string{"127.0.0.1", "10.0.2.2"} {
+			if code, _, _ := s.exec(id, "bash", "-c", "exec 3<>/dev/tcp/"+addr+"/"+port); code == 0 {
+				t.Errorf("the server's port can be reached from inside at %s", addr)
+			}
 		}
 	})
 	t.Run("the control channel is closed to the agent", func(t *testing.T) {

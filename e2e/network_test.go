@@ -133,7 +133,7 @@ except OSError as e: print(e.__class__.__name__, time.time()-b<1)`)
 	})
 	t.Run("denials are few", func(t *testing.T) {
 		before := strings.Count(s.denials(cold), "\n")
-		s.sh(cold, `for i in $(seq 200); do (exec 3<>/dev/tcp/10.9.9.9/99) 2>/dev/null; done; true`)
+		s.exec(cold, "bash", "-c", `for i in $(seq 200); do (exec 3<>/dev/tcp/10.9.9.9/99) 2>/dev/null; done; true`)
 		s.waitDenied(cold, "10.9.9.9:99")
 		if n := strings.Count(s.denials(cold), "\n") - before; n > 2 {
 			t.Errorf("200 attempts at one place wrote %d events", n)
@@ -171,7 +171,7 @@ func TestEgress(t *testing.T) {
 			s.waitDenied(id, "other.test:"+port)
 		}
 		// A second request on a connection that began well.
-		got := s.sh(id, `exec 3<>/dev/tcp/far.test/80; printf 'GET / HTTP/1.1\r\nHost: far.test\r\n\r\nGET / HTTP/1.1\r\nHost: other.test\r\n\r\n' >&3; timeout 5 cat <&3 | tr -d '\r' | grep -c hello`)
+		_, got, _ := s.exec(id, "bash", "-c", `exec 3<>/dev/tcp/far.test/80; printf 'GET / HTTP/1.1\r\nHost: far.test\r\n\r\nGET / HTTP/1.1\r\nHost: other.test\r\n\r\n' >&3; timeout 5 cat <&3 | tr -d '\r' | grep -c hello`)
 		if got != "1\n" {
 			t.Errorf("%s requests of one connection were answered", got)
 		}

@@ -71,7 +71,7 @@ func TestHostTemplateFromInside(t *testing.T) {
 			{"a private temporary folder", `f=$(mktemp) && df --output=target $f | tail -1`, "/"},
 			{"the memory", `awk '/MemTotal/ {print $2}' /proc/meminfo`, "1048576"},
 			{"the CPUs", `nproc`, "2"},
-			{"the interfaces", `cut -d: -f1 /proc/net/dev | tail -n +3 | tr -d ' '`, "lo"},
+			{"the interfaces", `cut -d: -f1 /proc/net/dev | tail -n +3 | tr -d ' '`, "lo\neth0"},
 		} {
 			output, code := g.Run(uid, "/bin/sh", "-c", look.script)
 			if have := strings.TrimSpace(output); have != look.want || code != 0 {

@@ -118,7 +118,7 @@ func (r smallRoot) Prepare(_ context.Context, template string, _ func(string)) (
 }
 
 func open(folder, runtime string) (*Driver, error) {
-	loopback, err := network.NewLoopback(filepath.Join(folder, "netns"))
+	net, err := network.New(network.Options{Folder: filepath.Join(folder, "netns"), Connections: 64, Logger: quiet})
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func open(folder, runtime string) (*Driver, error) {
 		RuntimeDigest: "test",
 		AgentsDir:     filepath.Join(folder, "agents"),
 		Rootfs:        smallRoot{filepath.Join(folder, "root")},
-		Network:       loopback,
+		Network:       net,
 		Logger:        quiet,
 	})
 }
