@@ -15,6 +15,8 @@ const (
 	leastMemory = time.Hour
 	// mostKnown bounds the addresses that one machine's gate remembers.
 	mostKnown = 8192
+	// evictLook is how many of them are looked at when there is no room.
+	evictLook = 16
 )
 
 // Gate decides for one machine. It is safe for concurrent use.
@@ -74,9 +76,13 @@ func (g *Gate) Learn(addr netip.Addr, ttl time.Duration) {
 	defer g.mu.Unlock()
 	now := g.now()
 	if len(g.known) >= mostKnown {
-		for a, until := range g.known {
+		looked := 0
+		for a, until := range g.known { // a few of them, in no order
 			if until.Before(now) || len(g.known) >= mostKnown {
 				delete(g.known, a)
+			}
+			if looked++; looked == evictLook {
+				break
 			}
 		}
 	}
