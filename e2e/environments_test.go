@@ -46,11 +46,11 @@ func TestEnvironments(t *testing.T) {
 		}
 	}
 	inline := s.create("agent: none\nname: three\nenv: {COLOUR: red}\n")
-	if inline.ConfigID != other.ID {
-		t.Errorf("a spec of the same content made environment %s beside %s", inline.ConfigID, other.ID)
+	if env, _, err := s.client().HostedAgents.GetEnvironment(ctx, inline.ConfigID); err != nil || env.Name != "three" || env.ContentHash != other.ContentHash {
+		t.Errorf("a session's spec became %+v, %v", env, err)
 	}
 	of, _, err := s.client().HostedAgents.ListEnvironmentSessions(ctx, other.ID, nil)
-	if err != nil || len(of.Sessions) != 2 {
+	if err != nil || len(of.Sessions) != 1 || of.Sessions[0].Name != "two" {
 		t.Errorf("%+v, %v", of, err)
 	}
 	if answer, err := s.client().HostedAgents.DeleteEnvironment(ctx, first.ID); err == nil || answer.StatusCode != http.StatusConflict {
@@ -64,7 +64,7 @@ func TestEnvironments(t *testing.T) {
 		t.Error(err)
 	}
 	list, _, err := s.client().HostedAgents.ListEnvironments(ctx, &godo.HostedEnvironmentListOptions{PageSize: 10})
-	if err != nil || len(list.Configs) != 1 || list.Configs[0].ID != other.ID {
+	if err != nil || len(list.Configs) != 2 || list.Configs[0].ID != inline.ConfigID || list.Configs[1].ID != other.ID {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -69,8 +69,8 @@ func newEnvList(a *app) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List environments, newest first",
-		Long: `List environments, newest first. A session that was made from a spec made one, too,
-unless there was one of the same content.`,
+		Long: `List environments, newest first. A session that was made from a spec made one of its
+name.`,
 		Example: "  paddock env list",
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -50,7 +50,7 @@ func (e *Engine) CreateEnvironment(ctx context.Context, team id.Team, req Enviro
 		if err := req.Once.check(ctx, tx, team, env.CreatedAt); err != nil {
 			return err
 		}
-		if err := saveOnce(ctx, tx, env, env.Name); err != nil {
+		if err := saveOnce(ctx, tx, env); err != nil {
 			return err
 		}
 		return req.Once.keep(tx, team, env.CreatedAt, made)
@@ -83,10 +83,10 @@ func newEnvironment(team id.Team, text []byte) (CreatedEnvironment, error) {
 	return made, err
 }
 
-// saveOnce inserts an environment, unless the team has one with the same content:
-// then env becomes that. With a name only one of the same name counts.
-func saveOnce(ctx context.Context, tx store.Tx, env *environment.Environment, name string) error {
-	same, err := tx.Environments(ctx, store.EnvironmentFilter{Team: env.Team, Name: name, ContentHash: env.ContentHash, Limit: 1})
+// saveOnce inserts an environment, unless the team has one of the same name and
+// content: then env becomes that.
+func saveOnce(ctx context.Context, tx store.Tx, env *environment.Environment) error {
+	same, err := tx.Environments(ctx, store.EnvironmentFilter{Team: env.Team, Name: env.Name, ContentHash: env.ContentHash, Limit: 1})
 	if err != nil {
 		return err
 	}

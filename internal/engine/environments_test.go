@@ -45,24 +45,26 @@ func TestEnvironmentsAreStoredOnce(t *testing.T) {
 	}
 }
 
-// A spec that comes with a session makes an environment of its name, unless the
-// team has the same.
+// A spec that comes with a session makes an environment of its name, unless there
+// is the same one of that name.
 func TestSpecsBecomeEnvironments(t *testing.T) {
 	h := newHouse(t)
+	ctx := context.Background()
 	one, two := h.create("agent: demo\nname: one\n"), h.create("agent: demo\nname: two\n")
-	if one.Environment != two.Environment {
-		t.Error("the same spec is stored twice")
+	for name, v := range map[string]View{"one": one, "two": two} {
+		if env, err := h.Environment(ctx, h.team, name); err != nil || env.ID != v.Environment || env.ContentHash == "" {
+			t.Errorf("%s: %+v, %v", name, env, err)
+		}
 	}
-	env, err := h.Environment(context.Background(), h.team, "one")
-	if err != nil || env.ID != one.Environment {
-		t.Errorf("%+v, %v", env, err)
+	if err := h.RemoveSession(ctx, h.team, "one"); err != nil {
+		t.Fatal(err)
 	}
-	made := h.environment("mine", "agent: none\n")
-	if three := h.create("agent: none\nname: three\n"); three.Environment != made.ID {
-		t.Error("a session's spec is stored beside the same environment")
+	h.waitState(one.ID, session.Destroyed)
+	if again := h.create("agent: demo\nname: one\n"); again.Environment != one.Environment {
+		t.Error("the same spec under the same name is stored twice")
 	}
-	list, _, err := h.Sessions(context.Background(), h.team, ListRequest{Environment: one.Environment})
-	if err != nil || len(list) != 2 || list[0].Name != "two" {
+	list, _, err := h.Sessions(ctx, h.team, ListRequest{Environment: one.Environment, All: true})
+	if err != nil || len(list) != 2 || list[0].Name != "one" || list[1].ID != one.ID {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -162,15 +162,15 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 	return s, nil
 }
 
-// useEnvironment makes sure that a new session's environment is stored: one of
-// the team with the same content serves as well as one made of this spec.
+// useEnvironment makes sure that a new session's environment is stored: a spec
+// makes one of the session's name, unless one of that name and content is there.
 func (e *Engine) useEnvironment(ctx context.Context, tx store.Tx, env *environment.Environment, name string, req CreateRequest) error {
 	if req.Environment != "" {
 		_, err := findEnvironment(ctx, tx, env.Team, env.ID) // it may have been removed meanwhile
 		return err
 	}
 	env.Name, env.CreatedAt = name, e.now()
-	return saveOnce(ctx, tx, env, "")
+	return saveOnce(ctx, tx, env)
 }
 
 func (e *Engine) createRefused(err error, name string) error {
