@@ -90,6 +90,43 @@ func TestHistoryLimit(t *testing.T) {
 	s.call(http.MethodGet, "/sessions/"+id, nil, http.StatusOK, nil)
 }
 
+// Few large texts keep to the limit as well, and every frame goes before any of
+// them, but for the newest.
+func TestHistoryLimitOfTexts(t *testing.T) {
+	const limit, prompts, each = 1 << 20, 22, 90_000
+	s := startServer(t, "--history-limit", "1", "--pool", "0")
+	id := s.create("agent: demo\npermissions: {default: allow}\n").SessionID
+	for i := range prompts {
+		s.waitRun(id, s.send(id, "think "+strings.Repeat(string(rune('a'+i)), each)))
+	}
+	lines := s.allEvents(id)
+	held, shortened, framed := 0, 0, 0
+	for i, line := range lines {
+		var e struct {
+			Payload json.RawMessage `json:"data"`
+			Raw     []byte          `json:"source_raw"`
+			Dropped int             `json:"truncated_bytes"`
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		held += len(e.Payload) + len(e.Raw)
+		if e.Dropped > 0 {
+			shortened = i
+		}
+		if len(e.Raw) > 0 && framed == 0 {
+			framed = i
+		}
+	}
+	if held > limit+len(lines)*64 || held < limit/2 {
+		t.Errorf("%d bytes are held in %d events", held, len(lines))
+	}
+	if shortened == 0 || framed > 0 && framed < shortened {
+		t.Errorf("event %d is shortened, event %d has its frame, of %d", shortened+1, framed+1, len(lines))
+	}
+	assertLog(t, s.history(id))
+}
+
 // allEvents is the whole history with the frames, a line of JSON each.
 func (s *server) allEvents(id string) []string {
 	s.t.Helper()

@@ -71,7 +71,7 @@ OTEL_SDK_DISABLED=true turns them off.`,
 	f.IntVar(&cfg.Pool, "pool", cfg.Pool, "most sandboxes to keep started for the next creates; 0 keeps none")
 	f.IntVar(&cfg.MemoryReserve, "memory-reserve", cfg.MemoryReserve, "`MiB` of this host's memory that new sessions leave free")
 	f.IntVar(&cfg.DiskReserve, "disk-reserve", cfg.DiskReserve, "`MiB` of the data folder's disk that new sessions leave free")
-	f.IntVar(&cfg.HistoryLimit, "history-limit", cfg.HistoryLimit, "`MiB` that the history of one session holds; past it the oldest native frames and outputs are dropped, and marked; 0 is no limit")
+	f.IntVar(&cfg.HistoryLimit, "history-limit", cfg.HistoryLimit, "`MiB` that the history of one session holds; past it native frames, then outputs, then texts are dropped from the oldest, and marked; 0 is no limit")
 	f.Var((*days)(&cfg.HistoryRetention), "history-retention", "how `long` rows and events of removed sessions stay readable, such as 30d or 12h; 0 keeps them for ever")
 	f.StringVar(&cfg.NotifyURL, "notify-url", "", "`URL` that is told, signed, when something waits for an answer or a run ends")
 	f.StringVar(&cfg.NotifyCommand, "notify-command", "", "`command` that is run when something waits for an answer or a run ends")

@@ -183,19 +183,19 @@ type Tx interface {
 	Append(session id.Session, at time.Time, drafts ...event.Draft) ([]event.Event, error)
 
 	// TrimHistory drops the oldest bodies of a session's history while it holds
-	// more than limit bytes: first native frames, then what tools took and gave,
-	// then whatever else is long. It looks at most events at the most, and goes on
+	// more than limit bytes (of payloads, as JSON, and of native frames, as they
+	// came): first native frames, then what tools took and gave, then whatever
+	// else is long. It looks at most events at the most, and goes on
 	// where it stood when called again. A trimmed event keeps places, id, time,
 	// kind and the short fields of its payload, and says how much was dropped.
 	TrimHistory(session id.Session, limit int64, most int) error
 }
 
-// What TrimHistory leaves alone, however much a history holds: of native frames
-// the newest, up to one part in RawShare of the limit, and of everything else
-// the newest Untrimmed events.
+// What TrimHistory leaves alone, frames and all: the newest event, and before it
+// as many as fit one part in NewestShare of the limit, but Untrimmed at the most.
 const (
-	RawShare  = 8
-	Untrimmed = 256
+	NewestShare = 8
+	Untrimmed   = 256
 )
 
 // EnvironmentFilter chooses environments of a team; other zero fields choose all.

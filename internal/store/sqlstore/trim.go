@@ -16,11 +16,14 @@ const (
 	updateHeld = `UPDATE sessions SET history_bytes = $2, raw_bytes = $3, raw_trimmed = $4, output_trimmed = $5, speech_trimmed = $6
 		WHERE id = $1`
 
-	selectRawSizes = "SELECT seq, LENGTH(raw) FROM event_raw WHERE session_id = $1 AND seq > $2 ORDER BY seq LIMIT $3"
+	selectSizes = `SELECT e.seq, LENGTH(e.data) + COALESCE(LENGTH(r.raw), 0)
+		FROM events e LEFT JOIN event_raw r ON r.session_id = e.session_id AND r.seq = e.seq
+		WHERE e.session_id = $1 ORDER BY e.seq DESC LIMIT $2`
+	selectRawSizes = "SELECT seq, LENGTH(raw) FROM event_raw WHERE session_id = $1 AND seq > $2 AND seq < $3 ORDER BY seq LIMIT $4"
 	dropRaw        = `UPDATE event_raw SET raw_dropped = raw_dropped + LENGTH(raw), raw = $4
 		WHERE session_id = $1 AND seq > $2 AND seq <= $3`
 
-	selectBodies = "SELECT seq, kind, data FROM events WHERE session_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4"
+	selectBodies = "SELECT seq, kind, data FROM events WHERE session_id = $1 AND seq > $2 AND seq < $3 ORDER BY seq LIMIT $4"
 	abridge      = "UPDATE events SET data = $3, dropped = dropped + $4 WHERE session_id = $1 AND seq = $2"
 )
 
@@ -47,7 +50,10 @@ func (x *tx) TrimHistory(session id.Session, limit int64, most int) error {
 	}
 	before := h
 	t := trim{tx: x, session: session.String(), held: &h, limit: limit, left: most}
-	for _, sort := range []func() error{t.rawFrames, t.outputs, t.speech} {
+	if !t.over() {
+		return nil
+	}
+	for _, sort := range []func() error{t.newest, t.rawFrames, t.outputs, t.speech} {
 		if err := sort(); err != nil {
 			return fmt.Errorf("trim history of %s: %w", session, err)
 		}
@@ -65,28 +71,48 @@ type trim struct {
 	*held
 	session string
 	limit   int64
-	left    int // how many events may still be looked at
+	left    int   // how many events may still be looked at
+	until   int64 // the seq of the first event that is left alone
 }
 
 func (t *trim) over() bool { return t.bytes > t.limit && t.left > 0 }
 
-// rawFrames drops the oldest native frames, but for the newest ones' share.
+type size struct{ seq, bytes int64 }
+
+func scanSize(rows *sql.Rows) (s size, err error) {
+	err = rows.Scan(&s.seq, &s.bytes)
+	return s, err
+}
+
+// newest finds the events that are left alone: the last one, and those before
+// it that fit their share of the limit.
+func (t *trim) newest() error {
+	sizes, err := all(context.Background(), t.queries, scanSize, selectSizes, t.session, store.Untrimmed)
+	if err != nil {
+		return err
+	}
+	t.until = t.lastSeq
+	for room := t.limit / store.NewestShare; len(sizes) > 0; sizes = sizes[1:] {
+		if room -= sizes[0].bytes; room < 0 {
+			break
+		}
+		t.until = sizes[0].seq
+	}
+	return nil
+}
+
+// rawFrames drops the oldest native frames.
 func (t *trim) rawFrames() error {
-	share := t.limit / store.RawShare
-	if !t.over() || t.raw <= share {
+	if !t.over() || t.raw == 0 {
 		return nil
 	}
-	type size struct{ seq, bytes int64 }
-	sizes, err := all(context.Background(), t.queries, func(rows *sql.Rows) (s size, err error) {
-		err = rows.Scan(&s.seq, &s.bytes)
-		return s, err
-	}, selectRawSizes, t.session, t.rawTrimmed, t.left)
+	sizes, err := all(context.Background(), t.queries, scanSize, selectRawSizes, t.session, t.rawTrimmed, t.until, t.left)
 	if err != nil {
 		return err
 	}
 	from := t.rawTrimmed
 	for _, s := range sizes {
-		if !t.over() || t.raw <= share {
+		if !t.over() {
 			break
 		}
 		t.bytes, t.raw, t.rawTrimmed, t.left = t.bytes-s.bytes, t.raw-s.bytes, s.seq, t.left-1
@@ -118,7 +144,7 @@ func (t *trim) bodies(trimmed *int64, sort func(event.Kind) bool) error {
 	bodies, err := all(context.Background(), t.queries, func(rows *sql.Rows) (b body, err error) {
 		err = rows.Scan(&b.seq, &b.kind, &b.data)
 		return b, err
-	}, selectBodies, t.session, *trimmed, t.lastSeq-store.Untrimmed, t.left)
+	}, selectBodies, t.session, *trimmed, t.until, t.left)
 	if err != nil {
 		return err
 	}

@@ -71,15 +71,35 @@ var trimCases = []testCase{
 		f.trim(s, all-10_000, 10_000)
 		same(f, count(), map[string]int{"whole": 502, "frame": 10})
 		f.trim(s, all-raw-40_000, 10_000)
-		kept := int((all - raw - 40_000) / store.RawShare / 1000) // frames
 		got := count()
-		same(f, got["frame"], store.Untrimmed-kept)
-		if got["output"] == 0 || got["output"] >= store.Untrimmed/2 || got["text"]+got["frame and text"] > 0 {
+		if got["output"] == 0 || got["output"] >= store.Untrimmed || got["text"]+got["frame and text"] > 0 {
 			f.Fatalf("dropped are %v", got)
 		}
+		frames, newest := store.Untrimmed-got["frame"], int64(0)
+		for _, e := range f.events(s, store.EventPage{Raw: true})[2*(store.Untrimmed-frames):] {
+			newest += int64(len(e.Data) + len(e.SourceRaw))
+			same(f, sort(e), "whole")
+		}
+		if share := (all - raw - 40_000) / store.NewestShare; newest > share || newest < share-3500 {
+			f.Fatalf("the newest %d bytes are whole, want %d", newest, share)
+		}
 		f.trim(s, 0, 10_000)
-		same(f, count(), map[string]int{"whole": store.Untrimmed / 2, "output": store.Untrimmed / 2, "frame and text": store.Untrimmed / 2, "frame": store.Untrimmed / 2})
+		same(f, count(), map[string]int{"whole": 1, "output": store.Untrimmed - 1, "frame and text": store.Untrimmed})
 		checkLog(f, f.stored(s), f.events(s, store.EventPage{}))
+	}},
+	{"few large events are trimmed too", func(f *fixture) {
+		s := f.created("a").ID
+		const each, limit = 100_000, 1_000_000
+		for i := range 30 {
+			f.append(s, event.NewDraft(id.Run{}, event.RunStarted, event.Delta{Text: strings.Repeat(string(rune('a'+i)), each)}))
+			f.trim(s, limit, 10)
+		}
+		if h := f.stored(s).History; h > limit || h < limit-each {
+			f.Fatalf("%d bytes are held, the limit is %d", h, limit)
+		}
+		if whole := f.events(s, store.EventPage{})[21:]; len(whole) != 9 || whole[0].Dropped+whole[8].Dropped > 0 {
+			f.Fatalf("of the newest %d, %d and %d bytes are gone", len(whole), whole[0].Dropped, whole[8].Dropped)
+		}
 	}},
 	{"an absent session is not found", func(f *fixture) {
 		err := f.store.Update(f.ctx, func(tx store.Tx) error { return tx.TrimHistory(id.New[id.Session](), 1, 1) })
@@ -125,12 +145,12 @@ func trimProperty(t *testing.T, open func(t *testing.T) store.Store) {
 			if frames = frames || len(e.SourceRaw) > 0; frames && e.RawDropped > 0 {
 				r.Fatalf("the frame of event %d is dropped, an older one is kept", e.Seq)
 			}
-			if e.Dropped > 0 && e.Seq > int64(len(got)-store.Untrimmed) {
-				r.Fatalf("event %d of %d is trimmed", e.Seq, len(got))
-			}
 		}
 		if h := f.stored(s).History; h != held {
 			r.Fatalf("the session says it holds %d bytes, it holds %d", h, held)
+		}
+		if f.trim(s, 100_000, 10_000); len(got) < 500 && f.stored(s).History > 100_000+int64(len(got))*event.ShortField*2 {
+			r.Fatalf("%d bytes are held after the last trim", f.stored(s).History)
 		}
 	})
 }
