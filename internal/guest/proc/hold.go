@@ -43,7 +43,7 @@ func stopped(n int, known map[int]bool) map[int]bool {
 	pids, own := Pids(), ownName()
 	slices.Sort(pids)
 	for _, pid := range slices.Concat(pids[:min(n, len(pids))], slices.Collect(maps.Keys(known))) {
-		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		stat, err := look(pid, "stat")
 		if err == nil && standsStill(stat) && !unborn(stat, own, os.Getpid()) {
 			found[pid] = true
 		}
@@ -95,7 +95,7 @@ func Hold(group uint32, spare int) (release func()) {
 	}
 	want := strconv.FormatUint(uint64(group), 10)
 	for _, pid := range Pids() {
-		status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+		status, err := look(pid, "status")
 		switch {
 		case pid == 1 || before[pid]:
 		case err == nil && inGroup(status, want) && pid != spare:

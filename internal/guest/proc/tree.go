@@ -3,7 +3,6 @@ package proc
 import (
 	"bytes"
 	"context"
-	"os"
 	"strconv"
 	"time"
 
@@ -40,12 +39,11 @@ func members(group uint32) map[int]member {
 	want := strconv.FormatUint(uint64(group), 10)
 	all := map[int]member{}
 	for _, pid := range Pids() {
-		dir := "/proc/" + strconv.Itoa(pid)
-		status, err := os.ReadFile(dir + "/status")
+		status, err := look(pid, "status")
 		if err != nil || !inGroup(status, want) {
 			continue
 		}
-		stat, err := os.ReadFile(dir + "/stat")
+		stat, err := look(pid, "stat")
 		if err != nil {
 			continue
 		}

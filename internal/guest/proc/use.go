@@ -24,8 +24,7 @@ func Uses(group uint32) []Use {
 		if pid == os.Getpid() {
 			continue
 		}
-		folder := "/proc/" + strconv.Itoa(pid)
-		stat, err := os.ReadFile(folder + "/stat")
+		stat, err := look(pid, "stat")
 		if err != nil {
 			continue
 		}
@@ -33,7 +32,7 @@ func Uses(group uint32) []Use {
 		if !ok {
 			continue
 		}
-		status, err := os.ReadFile(folder + "/status")
+		status, err := look(pid, "status")
 		if err != nil {
 			continue
 		}
@@ -63,7 +62,7 @@ func parseUse(stat []byte, page int64) (u Use, ok bool) {
 
 // Alive says whether the task runs, or is a zombie that nobody has reaped yet.
 func (t Task) Alive() bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(t.Pid) + "/stat")
+	stat, err := look(t.Pid, "stat")
 	if err != nil {
 		return false
 	}
