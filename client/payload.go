@@ -30,20 +30,30 @@ type Payload struct {
 	Cancelled   bool            `json:"cancelled"`
 	Terminal    bool            `json:"terminal"`
 	Level       string          `json:"level"`
-	Status      string          `json:"status"` // one of the Session constants
-	PauseReason string          `json:"pause_reason"`
-	Rule        string          `json:"rule"`
-	Tool        string          `json:"tool"`
-	Detail      string          `json:"detail"`
-	SandboxID   string          `json:"sandbox_id"`
-	Kind        string          `json:"kind"`
-	StepID      string          `json:"step_id"`
-	ModelID     string          `json:"model_id"`
+	Fields      struct {
+		GrantID string `json:"grant_id"`
+	} `json:"fields"`
+	Status      string `json:"status"` // one of the Session constants
+	PauseReason string `json:"pause_reason"`
+	Rule        string `json:"rule"`
+	Tool        string `json:"tool"`
+	Detail      string `json:"detail"`
+	SandboxID   string `json:"sandbox_id"`
+	Kind        string `json:"kind"`
+	StepID      string `json:"step_id"`
+	ModelID     string `json:"model_id"`
 	Usage       struct {
 		Input  int64 `json:"input_tokens"`
 		Output int64 `json:"output_tokens"`
 	} `json:"usage"`
 }
+
+// Grim says whether a run.log tells of trouble.
+func (p Payload) Grim() bool { return p.Level == "warn" || p.Level == "error" }
+
+// Notable says whether a run.log is for whoever follows the conversation:
+// trouble, and what a grant allowed in a person's place.
+func (p Payload) Notable() bool { return p.Grim() || p.Fields.GrantID != "" }
 
 // ReadPayload gives an event's payload; what cannot be read is zero, so that an
 // event of a newer server never ends a stream.

@@ -157,22 +157,35 @@ func TestForTheRestOfTheSession(t *testing.T) {
 	if got := s.sh(id, "cat made.txt"); got != "x\nx\n" {
 		t.Errorf("made.txt is %q", got)
 	}
-	decided := payload[struct {
-		Actor   string
-		GrantID string `json:"grant_id"`
-	}](t, s.waitEvent(id, func(e godo.HostedAgentEvent) bool {
-		return e.RunID == run && e.Kind == godo.HostedAgentEventKindHITLResolved
+	for _, e := range s.history(id) {
+		if e.RunID == run && (e.Kind == godo.HostedAgentEventKindHITLRequested || e.Kind == godo.HostedAgentEventKindHITLResolved) {
+			t.Errorf("nobody was asked, but the history has %s %s", e.Kind, e.Payload)
+		}
+	}
+	type allowed struct {
+		Message string
+		Fields  struct {
+			GrantID string `json:"grant_id"`
+			Detail  string
+		}
+	}
+	decided := payload[allowed](t, s.waitEvent(id, func(e godo.HostedAgentEvent) bool {
+		return e.RunID == run && e.Kind == godo.HostedAgentEventKindRunLog && payload[allowed](t, e).Fields.GrantID != ""
 	}))
+	grant := decided.Fields.GrantID
 	out, errs, _ := s.cli("grant", "list", "rest")
-	if decided.Actor != "grant" || decided.GrantID == "" || !strings.Contains(out, decided.GrantID) {
+	if decided.Fields.Detail != "echo x >> made.txt" || !strings.Contains(out, grant) {
 		t.Errorf("decided by %+v; listed are %s%s", decided, out, errs)
+	}
+	if out, _, _ := s.cli("transcript", "rest"); !strings.Contains(out, "`allowed by "+grant+": ") || strings.Contains(out, "```\n```") {
+		t.Errorf("the transcript is\n%s", out)
 	}
 	run = s.send(id, command+"; echo y >> made.txt")
 	if err := s.answer(id, s.waitAsk(id, run).HITLID, godo.HostedAgentHITLOutcomeReject, nil); err != nil {
 		t.Fatal(err)
 	}
 	s.waitRun(id, run)
-	if out, errs, code := s.cli("grant", "revoke", "rest", decided.GrantID); code != 0 {
+	if out, errs, code := s.cli("grant", "revoke", "rest", grant); code != 0 {
 		t.Fatal(out, errs)
 	}
 	run = s.send(id, command)

@@ -44,12 +44,11 @@ func failpoints(t *testing.T) (names []string) {
 }
 
 // assertAnsweredOnce asserts that each question was settled once at most, and
-// none that was never asked, but for what a grant decided.
+// none that was never asked.
 func assertAnsweredOnce(t *testing.T, events []godo.HostedAgentEvent) {
 	t.Helper()
 	type hitl struct {
 		HITLID  string `json:"hitl_id"`
-		GrantID string `json:"grant_id"`
 		Outcome string
 	}
 	asked, settled := map[string]bool{}, map[string]int{}
@@ -59,7 +58,7 @@ func assertAnsweredOnce(t *testing.T, events []godo.HostedAgentEvent) {
 			asked[payload[hitl](t, e).HITLID] = true
 		case godo.HostedAgentEventKindHITLResolved:
 			if h := payload[hitl](t, e); h.Outcome != string(godo.HostedAgentHITLOutcomeDefer) {
-				if settled[h.HITLID]++; settled[h.HITLID] > 1 || !asked[h.HITLID] && h.GrantID == "" {
+				if settled[h.HITLID]++; settled[h.HITLID] > 1 || !asked[h.HITLID] {
 					t.Errorf("event %d: %s is settled %d times, asked: %v", e.Seq, h.HITLID, settled[h.HITLID], asked[h.HITLID])
 				}
 			}

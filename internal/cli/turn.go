@@ -44,8 +44,10 @@ func (t *turn) show(e client.Event) error {
 	case "policy.denied":
 		t.line("✗ denied: " + strings.TrimSpace(p.Tool+" "+p.Detail))
 	case "run.log":
-		if p.Level == "warn" || p.Level == "error" {
+		if p.Grim() {
 			t.line("! " + p.Message)
+		} else if p.Notable() {
+			t.line("  " + p.Message)
 		}
 	case "run.completed":
 		if !t.words && p.Text != "" {

@@ -74,11 +74,5 @@ func (e *Engine) decideByPolicy(c *change, a approval.Approval, state approval.S
 }
 
 func deniedBy(q guestapi.Ask, why string) event.Denied {
-	detail := q.Details.Command
-	for _, d := range []string{q.Details.Path, q.Details.Title} {
-		if detail == "" {
-			detail = d
-		}
-	}
-	return event.Denied{Rule: why, Tool: q.Details.Tool, Detail: detail}
+	return event.Denied{Rule: why, Tool: q.Details.Tool, Detail: q.Details.Gist()}
 }

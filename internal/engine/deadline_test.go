@@ -40,6 +40,23 @@ func (h *house) pending(v View, n int) []approval.Approval {
 	return open
 }
 
+// logs gives what the run.log of a session's history say, in order.
+func (h *house) logs(v View) []event.Log {
+	h.t.Helper()
+	var all []event.Log
+	for _, ev := range h.history(v) {
+		if ev.Kind != event.RunLog {
+			continue
+		}
+		var l event.Log
+		if err := json.Unmarshal(ev.Data, &l); err != nil {
+			h.t.Fatal(err)
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
 // received gives the answers in a session's history, in order.
 func (h *house) received(v View) []event.Answered {
 	h.t.Helper()

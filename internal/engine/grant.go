@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"paddock/internal/approval"
 	"paddock/internal/event"
@@ -34,8 +35,9 @@ func (e *Engine) grant(c *change, a approval.Approval) (id.Grant, error) {
 }
 
 // decideByGrant approves what a person has approved for the rest of the session.
-// The history says which grant decided; the agent is told that this once is
-// allowed, as ever.
+// Nobody is asked, so the history has no question and no answer: like what a rule
+// decides, it is told in words, which name the grant. The agent is told that this
+// once is allowed, as ever.
 func (e *Engine) decideByGrant(c *change, a approval.Approval) (decided bool, err error) {
 	grants, err := c.tx.Grants(c.ctx, c.s.ID)
 	if err != nil {
@@ -47,11 +49,22 @@ func (e *Engine) decideByGrant(c *change, a approval.Approval) (decided bool, er
 		}
 		a.State, a.EndedAt, a.Grant = approval.Approved, c.now, g.ID
 		a.Actor, a.Reason = actorGrant, fmt.Sprintf("%s approved it for the rest of the session", g.Actor)
-		c.emit(a.Run, event.HumanInputReceived, answeredAs(a, approval.OutcomeApprove))
+		c.emit(a.Run, event.RunLog, allowedBy(g, a))
 		c.later(func() { e.sendAnswer(a, nil) })
 		return true, c.tx.SaveApproval(a)
 	}
 	return false, nil
+}
+
+// allowedBy tells what a grant allowed, and by whose word.
+func allowedBy(g approval.Grant, a approval.Approval) event.Log {
+	tool, detail := a.Asked.Details.Tool, a.Asked.Details.Gist()
+	what := strings.TrimSpace(tool + " " + shorten(detail))
+	fields := map[string]any{"grant_id": g.ID.String(), "tool": tool, "detail": detail}
+	if a.Asked.ToolCallID != "" {
+		fields["tool_call_id"] = a.Asked.ToolCallID
+	}
+	return event.Log{Level: "info", Message: fmt.Sprintf("allowed by %s: %s; %s", g.ID, what, a.Reason), Fields: fields}
 }
 
 // Grants lists what holds for the rest of a session, oldest first.

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -68,6 +69,9 @@ type AskDetails struct {
 	Because string   `json:"because,omitempty"` // the rule by which a person is asked, set by the engine
 }
 
+// Gist is what it is about, in one text: a command, a path, or the agent's words.
+func (d AskDetails) Gist() string { return cmp.Or(d.Command, d.Path, d.Title) }
+
 // Asked is the payload of HumanInputRequested.
 type Asked struct {
 	HITLID     string          `json:"hitl_id"`
@@ -79,15 +83,14 @@ type Asked struct {
 }
 
 // Answered is the payload of HumanInputReceived. Content of a form is never
-// part of it. Without a HumanInputRequested before it, nobody was asked: a grant
-// decided, which GrantID names.
+// part of it. What a rule or a grant decides is no answer: nobody was asked.
 type Answered struct {
 	HITLID  string          `json:"hitl_id"`
 	Outcome string          `json:"outcome"` // HITL_OUTCOME_APPROVE, _REJECT, _DEFER or _EXPIRED
 	Actor   string          `json:"actor"`
 	Reason  string          `json:"reason,omitempty"`
 	Input   json.RawMessage `json:"input,omitempty"`    // the tool's input as the person edited it
-	GrantID string          `json:"grant_id,omitempty"` // the grant that decided, or that was given
+	GrantID string          `json:"grant_id,omitempty"` // the grant that was given with it
 }
 
 // Completed is the payload of RunCompleted.

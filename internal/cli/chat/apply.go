@@ -39,8 +39,8 @@ func (c *Conversation) Apply(e client.Event) {
 	case "run.completed", "run.failed":
 		c.ended(e, p)
 	case "run.log":
-		if p.Level == "warn" || p.Level == "error" {
-			c.note(e, plain.Clean(p.Message), true)
+		if p.Notable() {
+			c.note(e, plain.Clean(p.Message), p.Grim())
 		}
 	case "policy.denied":
 		c.denied(e, p)

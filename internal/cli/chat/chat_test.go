@@ -115,6 +115,12 @@ func TestConversation(t *testing.T) {
 			`a run.tool_call_completed {"tool_call_id":"2","ok":false}`,
 			`a policy.denied {"tool":"shell","detail":"rm","rule":"never"}`,
 		), "call shell \"\" rejected \"permission denied\"\ncall shell \"\" denied \"\"\nnote! \"denied: shell rm (never)\"\nworks on a\n"},
+		"allowed by a grant": {tell(
+			`a run.tool_call_started {"tool_call_id":"1","name":"shell"}`,
+			`a run.log {"level":"info","message":"allowed by g1: shell ls; ann approved it","fields":{"grant_id":"g1"}}`,
+			`a run.log {"level":"info","message":"not told"}`,
+			`a run.tool_call_completed {"tool_call_id":"1","ok":true}`,
+		), "call shell \"\" done \"\"\nnote \"allowed by g1: shell ls; ann approved it\"\nworks on a\n"},
 		"the end of a run ends its questions": {tell(
 			`a run.tool_call_started {"tool_call_id":"1","name":"shell"}`,
 			`a run.human_input_requested {"hitl_id":"h1","tool_call_id":"1","details":{"command":"ls"}}`,

@@ -37,9 +37,9 @@ func (d *Document) Read(e client.Event) {
 	case "run.completed", "run.failed":
 		d.ended(e, p)
 	case "run.log":
-		if p.Level == "warn" || p.Level == "error" {
-			entry := d.add(e, Note, map[string]string{"warn": "warning", "error": "error"}[p.Level])
-			entry.Detail, entry.Grim = plain.CleanLine(p.Message), true
+		if p.Notable() {
+			entry := d.add(e, Note, cmp.Or(map[string]string{"warn": "warning", "error": "error"}[p.Level], "note"))
+			entry.Detail, entry.Grim = plain.CleanLine(p.Message), p.Grim()
 		}
 	case "policy.denied":
 		entry := d.add(e, Note, "denied by policy")
@@ -99,7 +99,7 @@ func (d *Document) returned(e client.Event, p client.Payload) {
 func (d *Document) replied(e client.Event, p client.Payload) {
 	entry := d.asks[p.HITLID]
 	if entry == nil {
-		entry = d.add(e, Approval, "")
+		entry = d.add(e, Approval, "something that this history does not hold")
 		d.asks[p.HITLID] = entry
 	}
 	outcome := map[string]string{

@@ -63,6 +63,7 @@ var life = [][2]string{
 	{"session.updated", `{"status":"SESSION_STATUS_PAUSED","pause_reason":"zero_balance"}`},
 	{"session.updated", `{"status":"SESSION_STATUS_READY"}`},
 	{"session.updated", `{"status":"SESSION_STATUS_DESTROYING"}`},
+	{"run.log", `{"level":"info","message":"TEXT","fields":{"grant_id":"g1"}}`},
 	{"session.updated", `{"status":"SESSION_STATUS_DESTROYED"}`},
 }
 
