@@ -180,6 +180,9 @@ func TestForTheRestOfTheSession(t *testing.T) {
 	if out, _, _ := s.cli("transcript", "rest"); !strings.Contains(out, "`allowed by "+grant+": ") || strings.Contains(out, "```\n```") {
 		t.Errorf("the transcript is\n%s", out)
 	}
+	if all := s.approvals("?state=all"); len(all) != 1 || all[0].State != "approved" {
+		t.Errorf("people were asked %+v", all)
+	}
 	run = s.send(id, command+"; echo y >> made.txt")
 	if err := s.answer(id, s.waitAsk(id, run).HITLID, godo.HostedAgentHITLOutcomeReject, nil); err != nil {
 		t.Fatal(err)

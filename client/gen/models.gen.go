@@ -57,7 +57,7 @@ type Approval struct {
 	// Details What exactly is asked.
 	Details ApprovalDetails `json:"details"`
 
-	// GrantID The grant that decided, or that was given.
+	// GrantID The grant that was given with it.
 	GrantID string `json:"grant_id,omitempty,omitzero"`
 
 	// Input The tool's input as the person edited it.

@@ -25,7 +25,7 @@ const (
 // Open says whether it still waits for an answer.
 func (s State) Open() bool { return s == Pending || s == Deferred }
 
-// Approval is one question to a person.
+// Approval is one question of an agent's.
 type Approval struct {
 	ID       id.Approval
 	Team     id.Team
@@ -38,13 +38,17 @@ type Approval struct {
 	Reason   string
 	At       time.Time // when it was asked
 	EndedAt  time.Time // when it was answered or expired
-	Deadline time.Time // when it is decided without a person
+	Deadline time.Time // when it is decided without a person; zero: it was at once
 
 	// Input is the tool's input as the person edited it; nil: as it was asked.
 	Input json.RawMessage
 	// Grant is what decided in a person's place; zero: none did.
 	Grant id.Grant
 }
+
+// OfPeople says whether a person was asked. What a rule or a grant decides at
+// once is kept so that the guest can be told again, and for nothing else.
+func (a Approval) OfPeople() bool { return !a.Deadline.IsZero() }
 
 // Outcome is an answer in the words of the wire.
 type Outcome string

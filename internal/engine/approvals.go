@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"paddock/internal/approval"
 	"paddock/internal/id"
 	"paddock/internal/store"
 )
 
-// Approvals lists a session's approvals, oldest first; only those that wait for
-// a person when pending is set.
+// Approvals lists what people were asked in a session, oldest first; only what
+// still waits when pending is set.
 func (e *Engine) Approvals(ctx context.Context, team id.Team, ref string, pending bool) ([]approval.Approval, error) {
 	s, err := e.find(ctx, team, ref)
 	if err != nil {
@@ -21,7 +22,7 @@ func (e *Engine) Approvals(ctx context.Context, team id.Team, ref string, pendin
 	if err != nil {
 		return nil, fmt.Errorf("list approvals: %w", err)
 	}
-	return list, nil
+	return slices.DeleteFunc(list, func(a approval.Approval) bool { return !a.OfPeople() }), nil
 }
 
 // TeamApproval is an approval with the name of its session.
@@ -30,7 +31,7 @@ type TeamApproval struct {
 	SessionName string
 }
 
-// TeamApprovals lists the approvals of all sessions of a team, oldest first, and
+// TeamApprovals lists what people were asked in all sessions of a team, oldest first, and
 // gives the token of the next page, empty at the end.
 func (e *Engine) TeamApprovals(ctx context.Context, team id.Team, pending bool, size int, token string) ([]TeamApproval, string, error) {
 	filter := store.ApprovalFilter{Team: team, Open: pending, Limit: pageSize(size) + 1}

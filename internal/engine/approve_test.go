@@ -61,6 +61,9 @@ func TestPolicyDecidesAtOnce(t *testing.T) {
 			}
 			m.guest.report(t, run, guestapi.ReportAsk, "", guestapi.Ask{Key: "q", Action: event.ActionUnspecified, Details: event.AskDetails{Question: "Which colour?"}})
 			h.waitRun(v, run, session.RunAwaiting) // a question goes to a person
+			if all, err := h.Approvals(context.Background(), h.team, v.Name, false); err != nil || len(all) != 1 || all[0].Key != "q" {
+				t.Errorf("people were asked %+v, %v", all, err)
+			}
 		})
 	}
 }

@@ -60,11 +60,12 @@ type Reader interface {
 	// Approval finds one approval of a session.
 	Approval(ctx context.Context, session id.Session, approval id.Approval) (approval.Approval, error)
 
-	// Approvals lists a session's approvals, oldest first; only the open ones
-	// (approval.State.Open) when open is set.
+	// Approvals lists a session's approvals, oldest first, also what was decided
+	// at once; only the open ones (approval.State.Open) when open is set.
 	Approvals(ctx context.Context, session id.Session, open bool) ([]approval.Approval, error)
 
-	// TeamApprovals lists the approvals of all sessions of a team, oldest first.
+	// TeamApprovals lists what people were asked (approval.Approval.OfPeople) in all
+	// sessions of a team, oldest first.
 	TeamApprovals(ctx context.Context, filter ApprovalFilter) ([]approval.Approval, error)
 
 	// DueApprovals lists open approvals of any team whose deadline is not after a

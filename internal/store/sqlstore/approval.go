@@ -22,6 +22,10 @@ var (
 // the states for which approval.State.Open.
 const openApprovals = "state IN ('pending', 'deferred')"
 
+// askedApprovals is the condition of the index of what people were asked, to the
+// letter: those for which approval.Approval.OfPeople.
+const askedApprovals = "deadline_us IS NOT NULL"
+
 func scanApproval(rows *sql.Rows) (a approval.Approval, err error) {
 	err = rows.Scan(
 		idInto(&a.ID), idInto(&a.Session), idInto(&a.Run), &a.Key, documentInto(&a.Asked), &a.State, &a.Actor, &a.Reason,
@@ -53,6 +57,8 @@ func (q queries) TeamApprovals(ctx context.Context, f store.ApprovalFilter) ([]a
 	w.add("team_id = %s", f.Team.String())
 	if f.Open {
 		w.add(openApprovals)
+	} else {
+		w.add(askedApprovals)
 	}
 	if !f.After.IsZero() {
 		w.add("ordinal > (SELECT ordinal FROM approvals WHERE id = %s AND team_id = %s)", f.After.String(), f.Team.String())

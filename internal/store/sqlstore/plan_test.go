@@ -132,7 +132,7 @@ func TestReadsUseIndexes(t *testing.T) {
 			_, err := q.Approvals(ctx, own, true)
 			return err
 		}},
-		{"approvals of a team", "INDEX approvals_team (team_id=? AND ordinal>?)", func(q queries) error {
+		{"approvals of a team", "INDEX approvals_asked (team_id=? AND ordinal>?)", func(q queries) error {
 			_, err := q.TeamApprovals(ctx, store.ApprovalFilter{Team: team, After: id.New[id.Approval](), Limit: 1})
 			return err
 		}},

@@ -170,7 +170,7 @@ var approvalCases = []testCase{
 		same(f, f.approvals(r.Session, true), open)
 		same(f, f.approvals(id.New[id.Session](), false), []id.Approval{})
 	}},
-	{"a team's list is of its sessions, oldest first, after one, limited", func(f *fixture) {
+	{"a team's list is of what people were asked in its sessions, oldest first, after one, limited", func(f *fixture) {
 		first, second := f.saved(f.created("a").ID, "x"), f.saved(f.created("b").ID, "y")
 		stranger := f.approval(first, approval.Pending)
 		stranger.Team = f.newTeam("other")
@@ -183,6 +183,9 @@ var approvalCases = []testCase{
 			if state.Open() {
 				open = append(open, a.ID)
 			}
+			atOnce := f.approval(first, approval.Approved)
+			atOnce.Deadline = time.Time{}
+			f.update(func(tx store.Tx) error { return tx.SaveApproval(atOnce) })
 		}
 		list := func(filter store.ApprovalFilter) []id.Approval {
 			f.Helper()
