@@ -118,17 +118,20 @@ func (s *server) cutControl() {
 // At the deadline it is decided as the spec says.
 func TestApprovalTimeout(t *testing.T) {
 	s := startServer(t)
-	for onTimeout, want := range map[string]string{"reject": "HITL_OUTCOME_EXPIRED", "approve": "HITL_OUTCOME_APPROVE"} {
+	for onTimeout, want := range map[string]godo.HostedAgentHITLOutcome{"reject": godo.HostedAgentHITLOutcomeReject, "approve": godo.HostedAgentHITLOutcomeApprove} {
 		t.Run(onTimeout, func(t *testing.T) {
 			id := s.create("agent: demo\napprovals: {timeout: 2s, on_timeout: " + onTimeout + "}\n").SessionID
 			run := s.send(id, "run echo late > made.txt")
 			if end := s.waitRun(id, run); end.Kind != godo.HostedAgentEventKindRunCompleted {
 				t.Fatalf("the run ended as %s %s", end.Kind, end.Payload)
 			}
-			got := payload[struct{ Outcome, Actor string }](t, s.waitEvent(id, func(e godo.HostedAgentEvent) bool {
+			got := payload[struct {
+				Outcome       godo.HostedAgentHITLOutcome
+				Actor, Reason string
+			}](t, s.waitEvent(id, func(e godo.HostedAgentEvent) bool {
 				return e.RunID == run && e.Kind == godo.HostedAgentEventKindHITLResolved
 			}))
-			if got.Outcome != want || got.Actor != "paddock" {
+			if got.Outcome != want || got.Actor != "paddock" || !strings.Contains(got.Reason, "deadline passed") {
 				t.Errorf("decided as %+v", got)
 			}
 			if code, _, _ := s.exec(id, "test", "-e", "made.txt"); (code == 0) != (onTimeout == "approve") {

@@ -19,7 +19,7 @@ const (
 	Approved State = "approved"
 	Rejected State = "rejected"
 	Deferred State = "deferred" // a person saw it and left it for later; still answerable
-	Expired  State = "expired"  // its run ended, or its deadline passed
+	Expired  State = "expired"  // its run ended, or its deadline passed: rejected, but by nobody
 )
 
 // Open says whether it still waits for an answer.
@@ -58,8 +58,7 @@ const (
 	OutcomeApprove Outcome = "HITL_OUTCOME_APPROVE"
 	OutcomeReject  Outcome = "HITL_OUTCOME_REJECT"
 	OutcomeDefer   Outcome = "HITL_OUTCOME_DEFER"
-	OutcomeExpired Outcome = "HITL_OUTCOME_EXPIRED" // only in events: nobody answered
 )
 
 // States maps a person's outcome to the state it leads to.
-var States = map[Outcome]State{OutcomeApprove: Approved, OutcomeReject: Rejected, OutcomeDefer: Deferred, OutcomeExpired: Expired}
+var States = map[Outcome]State{OutcomeApprove: Approved, OutcomeReject: Rejected, OutcomeDefer: Deferred}

@@ -47,7 +47,7 @@ func (e *Engine) Answer(ctx context.Context, team id.Team, ref, hitl string, ans
 				return err
 			}
 		}
-		a.Input, a.Actor, a.Reason = answer.Input, answer.Actor, answer.Reason
+		a.State, a.Input, a.Actor, a.Reason = state, answer.Input, answer.Actor, answer.Reason
 		if answer.ForSession {
 			if a.Grant, err = e.grant(c, a); err != nil {
 				return err
@@ -61,7 +61,7 @@ func (e *Engine) Answer(ctx context.Context, team id.Team, ref, hitl string, ans
 // form.
 func (a *Answer) check() error {
 	state, ok := approval.States[a.Outcome]
-	if !ok || state == approval.Expired {
+	if !ok {
 		return fault.New(fault.BadRequest, "outcome is HITL_OUTCOME_APPROVE, HITL_OUTCOME_REJECT or HITL_OUTCOME_DEFER, not %q", a.Outcome)
 	}
 	if (len(a.Input) > 0 || a.ForSession) && state != approval.Approved {
@@ -88,10 +88,9 @@ func (a Answer) repeats(given approval.Approval) bool {
 }
 
 // settle answers an open approval: in the store, in the history, to the guest,
-// and for the run, which goes on when nothing in it waits any more. Actor and
-// Reason are set.
+// and for the run, which goes on when nothing in it waits any more. State, Actor
+// and Reason are set.
 func (e *Engine) settle(c *change, a approval.Approval, outcome approval.Outcome, content map[string]any) error {
-	a.State = approval.States[outcome]
 	if !a.State.Open() {
 		a.EndedAt = c.now
 	}

@@ -29,7 +29,8 @@ func (e *Engine) timeOutApprovals(now time.Time) {
 }
 
 // timeOut decides one approval whose deadline has come, unless somebody was
-// quicker. A question for an answer cannot be answered by a clock: it expires.
+// quicker. A question for an answer cannot be answered by a clock: it is rejected.
+// What is rejected so has expired, and takes no later answer, nor the same again.
 func (e *Engine) timeOut(ctx context.Context, sid id.Session, aid id.Approval) error {
 	return e.change(ctx, sid, func(c *change) error {
 		a, err := c.tx.Approval(ctx, sid, aid)
@@ -43,11 +44,13 @@ func (e *Engine) timeOut(ctx context.Context, sid id.Session, aid id.Approval) e
 		if err != nil {
 			return err
 		}
-		outcome := approval.OutcomeExpired
+		outcome := approval.OutcomeReject
+		a.State = approval.Expired
 		if env.Spec.Approvals.Complete().OnTimeout == "approve" && a.Asked.Details.Question == "" {
 			outcome = approval.OutcomeApprove
+			a.State = approval.Approved
 		}
-		a.Actor, a.Reason = actorSystem, fmt.Sprintf("nobody answered within %s", a.Deadline.Sub(a.At).Round(time.Second))
+		a.Actor, a.Reason = actorSystem, fmt.Sprintf("the deadline passed: nobody answered within %s", a.Deadline.Sub(a.At).Round(time.Second))
 		return e.settle(c, a, outcome, nil)
 	})
 }

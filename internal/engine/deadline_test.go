@@ -86,11 +86,11 @@ func TestApprovalDeadline(t *testing.T) {
 		outcome  approval.Outcome
 		decision guestapi.Decision
 	}{
-		"by default it expires after a day": {"", 24 * time.Hour, false, false, false, approval.OutcomeExpired, guestapi.Deny},
-		"approved":                          {"approvals: {timeout: 90s, on_timeout: approve}\n", 90 * time.Second, false, false, false, approval.OutcomeApprove, guestapi.Allow},
-		"rejected while the server is away": {"approvals: {timeout: 10m}\n", 10 * time.Minute, false, true, false, approval.OutcomeExpired, guestapi.Deny},
-		"a question cannot be approved":     {"approvals: {timeout: 1h, on_timeout: approve}\n", time.Hour, true, false, false, approval.OutcomeExpired, guestapi.Deny},
-		"put off for later":                 {"approvals: {timeout: 1h}\n", time.Hour, false, false, true, approval.OutcomeExpired, guestapi.Deny},
+		"by default it is rejected after a day": {"", 24 * time.Hour, false, false, false, approval.OutcomeReject, guestapi.Deny},
+		"approved":                              {"approvals: {timeout: 90s, on_timeout: approve}\n", 90 * time.Second, false, false, false, approval.OutcomeApprove, guestapi.Allow},
+		"rejected while the server is away":     {"approvals: {timeout: 10m}\n", 10 * time.Minute, false, true, false, approval.OutcomeReject, guestapi.Deny},
+		"a question cannot be approved":         {"approvals: {timeout: 1h, on_timeout: approve}\n", time.Hour, true, false, false, approval.OutcomeReject, guestapi.Deny},
+		"put off for later":                     {"approvals: {timeout: 1h}\n", time.Hour, false, false, true, approval.OutcomeReject, guestapi.Deny},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
@@ -128,12 +128,14 @@ func TestApprovalDeadline(t *testing.T) {
 			h.waitRun(v, run, session.RunRunning)
 			got := h.received(v)
 			last := got[len(got)-1]
-			if approval.Outcome(last.Outcome) != c.outcome || last.Actor != actorSystem || last.Reason != "nobody answered within "+c.timeout.String() {
+			if approval.Outcome(last.Outcome) != c.outcome || last.Actor != actorSystem || last.Reason != "the deadline passed: nobody answered within "+c.timeout.String() {
 				t.Errorf("the history says %+v", last)
 			}
-			if c.outcome == approval.OutcomeExpired {
-				err := h.Answer(ctx, h.team, v.Name, a.ID.String(), Answer{Outcome: approval.OutcomeApprove})
-				wantFault(t, err, fault.Conflict, "already expired")
+			if c.outcome == approval.OutcomeReject {
+				for _, later := range []approval.Outcome{approval.OutcomeApprove, approval.OutcomeReject} {
+					err := h.Answer(ctx, h.team, v.Name, a.ID.String(), Answer{Outcome: later})
+					wantFault(t, err, fault.Conflict, "already expired")
+				}
 			}
 			n := len(h.history(v))
 			h.tick(h.now())

@@ -237,7 +237,7 @@ func (e *Engine) expireApprovals(c *change, run id.Run) error {
 		if err := c.tx.SaveApproval(a); err != nil {
 			return err
 		}
-		c.emit(run, event.HumanInputReceived, event.Answered{HITLID: a.ID.String(), Outcome: string(approval.OutcomeExpired), Actor: a.Actor, Reason: a.Reason})
+		c.emit(run, event.HumanInputReceived, answeredAs(a, approval.OutcomeReject))
 		if err := e.traceApproval(c, a); err != nil {
 			return err
 		}

@@ -86,7 +86,7 @@ type Asked struct {
 // part of it. What a rule or a grant decides is no answer: nobody was asked.
 type Answered struct {
 	HITLID  string          `json:"hitl_id"`
-	Outcome string          `json:"outcome"` // HITL_OUTCOME_APPROVE, _REJECT, _DEFER or _EXPIRED
+	Outcome string          `json:"outcome"` // HITL_OUTCOME_APPROVE, _REJECT or _DEFER
 	Actor   string          `json:"actor"`
 	Reason  string          `json:"reason,omitempty"`
 	Input   json.RawMessage `json:"input,omitempty"`    // the tool's input as the person edited it

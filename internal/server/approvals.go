@@ -8,7 +8,7 @@ import (
 	"paddock/internal/server/gen"
 )
 
-// answers are what a person may answer; the fourth outcome is not theirs.
+// answers are what a person may answer.
 var answers = []string{string(approval.OutcomeApprove), string(approval.OutcomeReject), string(approval.OutcomeDefer)}
 
 // sources are where an answer may have been given; nothing depends on it.
