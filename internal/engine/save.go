@@ -147,8 +147,8 @@ func (e *Engine) save(ctx context.Context, m *machine) {
 		return
 	}
 	at, began := e.now(), time.Now()
-	ctx, span := e.trace.Start(ctx, "save", tracing.Session(m.session.String()))
-	point, err := e.savePoint(ctx, m, at)
+	traced, span := e.trace.Start(ctx, "save", tracing.Session(m.session.String())) // ctx itself is watched
+	point, err := e.savePoint(traced, m, at)
 	took := time.Since(began)
 	if err == nil {
 		span.Note(tracing.Bytes(point.Bytes))
