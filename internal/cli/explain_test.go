@@ -32,6 +32,7 @@ func TestExitCodes(t *testing.T) {
 		"bad request":       {said("bad_request"), 1},
 		"unauthorized":      {said("unauthorized"), 1},
 		"forbidden":         {said("forbidden"), 1},
+		"wrong method":      {said("method_not_allowed"), 1},
 		"too large":         {said("too_large"), 1},
 		"media type":        {said("unsupported_media_type"), 1},
 		"unprocessable":     {said("unprocessable"), 1},

@@ -16,6 +16,7 @@ const (
 	PaymentRequired      Code = "payment_required"
 	Forbidden            Code = "forbidden"
 	NotFound             Code = "not_found"
+	MethodNotAllowed     Code = "method_not_allowed"
 	Conflict             Code = "conflict"
 	TooLarge             Code = "too_large"
 	UnsupportedMediaType Code = "unsupported_media_type"

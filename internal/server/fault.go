@@ -20,6 +20,7 @@ var statuses = map[fault.Code]int{
 	fault.PaymentRequired:      http.StatusPaymentRequired,
 	fault.Forbidden:            http.StatusForbidden,
 	fault.NotFound:             http.StatusNotFound,
+	fault.MethodNotAllowed:     http.StatusMethodNotAllowed,
 	fault.Conflict:             http.StatusConflict,
 	fault.TooLarge:             http.StatusRequestEntityTooLarge,
 	fault.UnsupportedMediaType: http.StatusUnsupportedMediaType,

@@ -186,8 +186,7 @@ func strictRoutes(mux *http.ServeMux) http.Handler {
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		writeError(w, http.StatusMethodNotAllowed,
-			fault.New(fault.BadRequest, "%.200s does not take %.20s; it takes %s", r.URL.EscapedPath(), r.Method, strings.Join(allowed, ", ")))
+		writeFault(w, fault.New(fault.MethodNotAllowed, "%.200s does not take %.20s; it takes %s", r.URL.EscapedPath(), r.Method, strings.Join(allowed, ", ")))
 	})
 }
 

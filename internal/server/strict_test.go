@@ -71,7 +71,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	} {
 		c := do(t, h, "PUT", path, "")
 		equal(t, []any{c.status, c.header.Get("Allow")}, []any{405, allow})
-		errorOf(t, c)
+		equal(t, errorOf(t, c).ID, "method_not_allowed")
 	}
 }
 

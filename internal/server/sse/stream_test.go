@@ -3,6 +3,7 @@ package sse_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -256,6 +257,16 @@ func TestHead(t *testing.T) {
 	}
 	response.Body.Close()
 	equal(t, response.Header.Get("Content-Type"), "text/event-stream")
+}
+
+// A long poll waits a minute at the most, whatever is asked.
+func TestPollWaitIsBounded(t *testing.T) {
+	for wait, want := range map[string]time.Duration{"": 0, "0s": 0, "30s": 30 * time.Second, "60s": time.Minute, "100h": time.Minute} {
+		got, err := sse.ParsePoll(httptest.NewRequest("GET", "/x?wait="+wait, nil))
+		if err != nil || got.Wait != want {
+			t.Errorf("wait=%s is %s, %v; want %s", wait, got.Wait, err, want)
+		}
+	}
 }
 
 func TestPoll(t *testing.T) {
