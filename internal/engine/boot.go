@@ -75,8 +75,8 @@ func (e *Engine) bringUp(ctx context.Context, a *actor, place *place, s session.
 	if spare == nil {
 		err = e.startMachine(inTime, a, s, spec, recovery.Point{})
 	}
-	if err == nil || e.ctx.Err() != nil || errors.Is(err, errNotStarting) {
-		return err // ready; or the server stops, and the next one goes on here; or it is being removed
+	if err == nil || ctx.Err() != nil || errors.Is(err, errNotStarting) {
+		return err // ready; or the server stops, and the next one goes on here; or it is being removed, which frees all
 	}
 	e.metrics.Verb(metrics.Create, e.now().Sub(s.CreatedAt), err)
 	e.log.ErrorContext(ctx, "start sandbox", "session_id", s.ID, "error", err)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -38,7 +39,8 @@ type house struct {
 	keep   time.Duration        // what was destroyed; 0: for ever
 	points bool                 // files are saved
 	notify []notify.Channel
-	haste  bool // what fails is tried again at once, also after a restart
+	output io.Writer // of the engine; nil: nowhere
+	haste  bool      // what fails is tried again at once, also after a restart
 
 	mu    sync.Mutex
 	clock time.Time // zero: the real one
@@ -59,6 +61,9 @@ func (h *house) start() {
 	h.t.Helper()
 	ctx := context.Background()
 	log := slog.New(slog.DiscardHandler)
+	if h.output != nil {
+		log = slog.New(slog.NewTextHandler(h.output, nil))
+	}
 	st, err := sqlstore.Open(ctx, filepath.Join(h.dir, "paddock.db"), log)
 	if err != nil {
 		h.t.Fatal(err)

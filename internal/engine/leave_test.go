@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,6 +121,28 @@ func TestRemovalDuringAPause(t *testing.T) {
 	_, err := h.Pause(ctx, h.team, v.Name)
 	wantFault(t, err, fault.Conflict, "remove")
 	h.waitState(v.ID, session.Destroyed)
+}
+
+// A start that a removal ends is no failure: nothing in the log says so.
+func TestRemovalDuringStartIsNoError(t *testing.T) {
+	var logs bytes.Buffer
+	h := newHouseWith(t, func(h *house) { h.output = &logs })
+	ctx := context.Background()
+	hangs := make(chan struct{})
+	h.driver.hang = hangs
+	v, _, err := h.CreateSession(ctx, h.team, CreateRequest{Spec: []byte(demoSpec)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-hangs
+	if err := h.RemoveSession(ctx, h.team, v.Name); err != nil {
+		t.Fatal(err)
+	}
+	h.waitState(v.ID, session.Destroyed)
+	h.Engine.Stop()
+	if log := logs.String(); strings.Contains(log, "level=ERROR") || !strings.Contains(log, "session destroyed") {
+		t.Errorf("the log says\n%s", log)
+	}
 }
 
 // The time in which no server ran does not count toward the deadline of a start.
