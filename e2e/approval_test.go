@@ -187,12 +187,18 @@ func TestForTheRestOfTheSession(t *testing.T) {
 		t.Errorf("people were asked %+v", all)
 	}
 	run = s.send(id, command+"; echo y >> made.txt")
-	if err := s.answer(id, s.waitAsk(id, run).HITLID, godo.HostedAgentHITLOutcomeReject, nil); err != nil {
-		t.Fatal(err)
+	hitl := s.waitAsk(id, run).HITLID
+	for i, want := range []string{"rejected: run ", "It was answered already, and that stands: rejected by "} {
+		out, errs, code := s.cli("approval", "reject", id, hitl, "--reason", fmt.Sprint("reason", i))
+		if code != 0 || !strings.HasPrefix(out, want) || i == 1 && !strings.Contains(out, "reason0") {
+			t.Errorf("rejected for the %d. time: %d: %s%s", i+1, code, out, errs)
+		}
 	}
 	s.waitRun(id, run)
-	if out, errs, code := s.cli("grant", "revoke", "rest", grant); code != 0 {
-		t.Fatal(out, errs)
+	for _, want := range []string{"asks again", "was revoked already"} {
+		if out, errs, code := s.cli("grant", "revoke", "rest", grant); code != 0 || !strings.Contains(out, want) {
+			t.Fatal(code, out, errs)
+		}
 	}
 	run = s.send(id, command)
 	s.waitAsk(id, run)

@@ -96,6 +96,11 @@ func (a *app) reply(cmd *cobra.Command, args []string, k reply) error {
 		return err
 	}
 	return a.result(answerResult{one.SessionID, one.RunID, one.RequestID, answer.Outcome}, func(w io.Writer) {
+		if !waits(one) { // the same answer again changes nothing
+			fmt.Fprintf(w, "It was answered already, and that stands: %s: %s\n",
+				answered(client.Payload{Outcome: answer.Outcome, Actor: one.Actor, Reason: one.Reason}), question(one.Details))
+			return
+		}
 		fmt.Fprintf(w, "%s: %s\n", answered(client.Payload{Outcome: answer.Outcome}), question(one.Details))
 		if k.forSession {
 			fmt.Fprintf(w, "It holds for the rest of the session; 'paddock grant list %s' shows it.\n", args[0])

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ type grantsResult struct {
 // revokeResult is the JSON form of `grant revoke`.
 type revokeResult struct {
 	GrantID string `json:"grant_id"`
+	Already bool   `json:"already,omitempty"` // it had been revoked before
 }
 
 func newGrant(a *app) *cobra.Command {
@@ -69,10 +71,19 @@ func newGrantRevoke(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			held, err := c.Grants(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
 			if err := c.RevokeGrant(cmd.Context(), args[0], args[1]); err != nil {
 				return err
 			}
-			return a.result(revokeResult{args[1]}, func(w io.Writer) {
+			already := !slices.ContainsFunc(held, func(g client.Grant) bool { return g.GrantID == args[1] })
+			return a.result(revokeResult{args[1], already}, func(w io.Writer) {
+				if already {
+					fmt.Fprintf(w, "%s was revoked already; %s asks before it does that.\n", args[1], args[0])
+					return
+				}
 				fmt.Fprintf(w, "%s asks again before it does that.\n", args[0])
 			})
 		},
