@@ -114,3 +114,37 @@ func TestPolicyFidelity(t *testing.T) {
 		t.Errorf("warnings %q", sess.Warnings)
 	}
 }
+
+// A rule holds for what bash evaluates, for what a variable has a program start
+// and for what is fed to a shell by descriptor; the plain forms of the same pass.
+func TestPolicyReadsWhatShellsEvaluate(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	sess := s.create(`agent: demo
+name: evaluated
+permissions:
+  default: allow
+  rules: [{tool: bash, match: {command: 'rm *'}, action: deny}]
+`)
+	s.sh("evaluated", "echo x >kept")
+	for input, want := range map[string]string{
+		"run bash -c \"test -v 'a[$(rm kept)]'\"":                        "denied by policy: permissions.rules[0]",
+		"run x='a[$(rm kept)]' bash -c '((x))'":                          "denied by policy: permissions.rules[0]",
+		"run PAGER='rm kept' git log":                                    "denied by policy: permissions.rules[0]",
+		"run choom -n 0 -- rm kept":                                      "denied by policy: permissions.rules[0]",
+		"run bash -c \". /dev/stdin <<< 'rm kept'\"":                     "denied by policy: permissions.rules[0]",
+		"run bash -c 'i=1; for n in 1 2; do ((i += n)); done; echo =$i'": "exit code 0\n=4",
+	} {
+		if out, errs, code := s.cli("prompt", "evaluated", input); code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%s: %d\n%s\n%s", input, code, out, errs)
+		}
+	}
+	for _, command := range []string{"PATH=. ls kept", "cat kept | bash /dev/stdin"} {
+		run := s.send("evaluated", "run "+command)
+		s.waitEvent(sess.SessionID, func(e godo.HostedAgentEvent) bool { return e.RunID == run && e.Kind == "run.human_input_requested" })
+		s.cli("cancel", "evaluated")
+	}
+	if out := s.sh("evaluated", "cat kept"); out != "x\n" {
+		t.Errorf("kept is %q", out)
+	}
+}

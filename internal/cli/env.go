@@ -33,7 +33,10 @@ without making anything. Of each rule it says
 
 A rule with enforcement: strict that is not exact fails, here and at a create. So
 does permissions.filesystem where the server's sandboxes cannot keep it; where they
-can it is exact for every agent.`,
+can it is exact for every agent.
+
+A rule on commands decides what the agent has the shell run, not what a program or
+script file that it starts does by itself; permissions.filesystem and egress bind those.`,
 		Example: `  paddock env validate spec.yaml
   paddock env validate - -o json < spec.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {

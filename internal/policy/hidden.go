@@ -7,20 +7,32 @@ import (
 )
 
 // runners are programs that start others in too many ways to be read.
-var runners = strings.Fields(`at batch bwrap capsh catchsegv chpst cpulimit crontab dbus-run-session dtach ed emacs entr ex expect fakeroot
-	firejail flock gdb hyperfine linux32 linux64 lldb ltrace nsenter numactl parallel perf pkexec prlimit proot rlwrap run-parts runuser
-	screen script setarch setpriv ssh start-stop-daemon strace su systemd-run tmux unbuffer unshare valgrind vi view vim vimdiff watchexec
-	xvfb-run`)
+var runners = strings.Fields(`aa-exec at autossh batch bwrap capsh catchsegv cgexec chpst coresched cpulimit crontab csh daemon daemonize dbus-run-session
+	dc dtach dumb-init eatmydata ed elvish emacs entr envdir envuidgid ex expect fakechroot fakeroot firejail fish flock gdb gdbserver gosu heaptrack
+	hyperfine i386 irb jshell linux32 linux64 lldb logsave ltrace lxc-execute m4 machinectl mosh nc ncat newgrp nix-shell nsenter nu numactl nvim
+	octave parallel perf pexec pkexec prlimit proot proxychains proxychains4 pry pwsh rexec rlwrap rr rsh run-one run-parts runcon runuser
+	rush schedtool screen script sem setarch setpriv setuidgid sg slogin socat softlimit ssh sshpass start-stop-daemon strace su su-exec
+	systemd-nspawn systemd-run tcsh tclsh timelimit tini tmux torify torsocks tsocks uclampset unbuffer unshare valgrind vi view vim vimdiff
+	watchexec x86_64 xonsh xterm xvfb-run`)
 
 // code are the options by which programs are given code to run.
 var code = map[string][]string{
 	"python": {"-c"}, "perl": {"-e", "-E"}, "ruby": {"-e"}, "node": {"-e", "-p", "--eval", "--print"}, "nodejs": {"-e", "-p", "--eval", "--print"},
 	"php": {"-r", "-B", "-R", "-E"}, "lua": {"-e"}, "bun": {"-e", "--eval"}, "deno": {"eval"}, "osascript": {"-e"},
 	"tar": {"--to", "--checkpoint-a", "-I", "--use", "--rsh", "--info", "--new", "-F"}, "rsync": {"-e", "--rsh"},
-	"zip": {"-TT", "--unzip-c"}, "fd": {"-x", "-X", "--exec"}, "fdfind": {"-x", "-X", "--exec"}, "rg": {"--pre"}, "make": {"--eval", "SHELL"},
+	"zip": {"-TT", "--unzip-c"}, "fd": {"-x", "-X", "--exec"}, "fdfind": {"-x", "-X", "--exec"}, "rg": {"--pre"}, "make": {"--eval", "SHELL="},
 	"hash": {"-p"}, "enable": {""}, "bind": {""}, "mapfile": {"-C"}, "readarray": {"-C"}, "complete": {"-C", "-F"},
 	"sort": {"--compress"}, "man": {"-P", "--pager", "-H"}, "npx": {"-c", "--call"}, "npm": {"exec", "x"},
+	"split": {"--filter"}, "csplit": {"--filter"}, "compgen": {"-C", "-W", "-F"}, "jobs": {"-x"}, "fc": {""}, "scp": {"-S", "-o"}, "sftp": {"-S", "-o", "-D"},
+	"docker": {"run", "exec"}, "podman": {"run", "exec"}, "nerdctl": {"run", "exec"}, "kubectl": {"run", "exec", "debug"}, "docker-compose": {"run", "exec"},
+	"less": {"+"}, "more": {"+"}, "nano": {"-s", "--speller"}, "dpkg": {"--pre-invoke", "--post-invoke"}, "apt": {"-o"}, "apt-get": {"-o"}, "cargo": {"--config"},
+	"go": {"-exec", "-toolexec", "--exec", "--toolexec"}, "julia": {"-e", "-E"}, "Rscript": {"-e"}, "R": {"-e"}, "psql": {"\\!"}, "sqlite3": {".shell", ".system"},
+	"ts-node": {"-e"}, "tsx": {"-e"}, "guile": {"-c"}, "elixir": {"-e"}, "erl": {"-eval"}, "groovy": {"-e"}, "wget": {"--use-askpass", "--execute", "-e"}, "ag": {"--pager"},
+	"gmake": {"--eval", "SHELL="}, "logrotate": {""}, "install": {"--strip-program"}, "ncftp": {"!"}, "dpkg-architecture": {"-c"},
 }
+
+// languages are programs whose code is not the shell's.
+var languages = []string{"python", "perl", "ruby", "node", "php", "lua"}
 
 var (
 	awkCode = regexp.MustCompile(`system|\||getline|@`)
@@ -39,15 +51,20 @@ func (u *unwrapping) hidden() {
 	switch {
 	case slices.Contains(runners, name):
 		u.analysis.unknown(name + " starts other programs")
+		u.analysis.guess(u.args)
 	case strings.HasSuffix(name, "awk") && u.has(awkCode):
 		u.analysis.unknown("its " + name + " program may start others")
 	case strings.HasSuffix(name, "sed") && u.has(sedCode):
 		u.analysis.unknown("its " + name + " script may start others")
-	case slices.Contains([]string{"python", "perl", "ruby", "node", "php", "lua"}, name) && (len(u.args) == 0 || u.args[len(u.args)-1].is("-")):
+	case slices.Contains(languages, name) && (len(u.args) == 0 || u.args[len(u.args)-1].is("-")):
 		u.analysis.unknown("what " + name + " is given to run is known only when it runs")
-	case u.gives(code[name]):
+	case u.given(code[name]):
 		u.analysis.unknown(name + " is given code to run")
+		if !slices.Contains(languages, name) {
+			u.analysis.guess(u.args)
+		}
 	}
+	u.project()
 }
 
 // has says whether an argument matches, or may.
@@ -57,14 +74,14 @@ func (u *unwrapping) has(r *regexp.Regexp) bool {
 	})
 }
 
-// gives says whether one of the options is among the arguments, alone, bundled
+// given says whether one of the options is among the arguments, alone, bundled
 // with others of one letter, or with its value behind it.
-func (u *unwrapping) gives(options []string) bool {
+func (u *unwrapping) given(options []string) bool {
 	for _, o := range options {
 		for i, w := range u.args {
 			s := string(w.text)
 			switch {
-			case strings.HasPrefix(s, o):
+			case s == o || strings.HasPrefix(s, o) && (o == "" || strings.ContainsAny(o, "-+=!.")):
 				return true
 			case w.split && w.text[0] == gap:
 				return true // may be one
@@ -76,37 +93,4 @@ func (u *unwrapping) gives(options []string) bool {
 		}
 	}
 	return false
-}
-
-// gitCommands are the commands of git that no alias can replace; gitStarts are
-// those that may start anything.
-var (
-	gitCommands = strings.Fields(`add am annotate apply archive bisect blame branch bundle cat-file check-ignore checkout cherry cherry-pick clean clone
-		commit config count-objects credential describe diff difftool fetch filter-branch for-each-ref for-each-repo format-patch fsck gc grep hash-object help init
-		log ls-files ls-remote ls-tree maintenance merge merge-base mergetool mv name-rev notes pull push range-diff read-tree rebase reflog
-		remote repack replace request-pull rerere reset restore rev-list rev-parse revert rm send-email shortlog show show-branch show-ref sparse-checkout
-		stash status submodule switch symbolic-ref tag update-index update-ref verify-commit verify-tag version whatchanged worktree write-tree`)
-	gitStarts = strings.Fields("bisect difftool filter-branch for-each-repo mergetool rebase submodule")
-)
-
-// git gives the tool that a git command is, such as git.push.
-func (u *unwrapping) git() text {
-	f := form{flags: "pP", values: "C", long: []string{"bare", "no-pager", "paginate", "no-replace-objects", "literal-pathspecs", "no-optional-locks"},
-		longValue: []string{"git-dir", "work-tree", "namespace"}}
-	_, rest, ok := f.skipped(u.args)
-	switch {
-	case !ok: // also -c and --exec-path, which can give any command another meaning
-		u.analysis.unknown("it cannot be told what git runs")
-		return text{'g', 'i', 't', '.', gap}
-	case len(rest) == 0:
-		return text("git.help")
-	case !slices.Contains(gitCommands, string(rest[0].text)):
-		return text{'g', 'i', 't', '.', gap} // an alias, perhaps
-	}
-	name := string(rest[0].text)
-	inner := unwrapping{analysis: u.analysis, name: "git " + name, args: rest[1:]}
-	if slices.Contains(gitStarts, name) && inner.gives([]string{"-x", "--exe", "--ext", "run", "foreach", "--tree-filter"}) || name == "filter-branch" {
-		u.analysis.unknown("git " + name + " may start other programs")
-	}
-	return text("git." + name)
 }

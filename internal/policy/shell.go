@@ -16,6 +16,7 @@ const (
 	maxItems   = 500
 	maxParens  = 400 // ( and `; deep nests take long to read
 	maxDepth   = 8   // shells in shells
+	maxNested  = 40  // commands that start commands
 )
 
 // script takes a shell command apart. It is read as bash does and as a plain
@@ -29,9 +30,14 @@ func (p Policy) script(command, dir string) []item {
 		return []item{unknown("the command cannot be read")}
 	}
 	a := &analysis{policy: p, dir: dir}
+	a.values, a.functions, a.calls = map[string][]word{}, map[string]bool{}, map[string][]word{}
 	for _, lang := range []syntax.LangVariant{syntax.LangBash, syntax.LangPOSIX} {
 		a.lang = lang
 		a.read(command)
+	}
+	a.evaluate()
+	if a.homed && a.login {
+		a.unknown("a shell reads files in a HOME that is set")
 	}
 	if len(a.items) > maxItems {
 		return append(a.items[:maxItems:maxItems], unknown("the command does too much to be read"))
@@ -63,6 +69,10 @@ type analysis struct {
 	depth  int
 	moved  bool // it may change its folder
 	items  []item
+	evaluation
+	homed, login bool // HOME is set; a shell reads what lies there
+	guessing     bool
+	nested       int // commands that start commands
 }
 
 func (a *analysis) add(it item) {
@@ -105,6 +115,9 @@ func (a *analysis) visit(n syntax.Node) bool {
 	if len(a.items) > maxItems {
 		return false
 	}
+	if a.lang == syntax.LangBash {
+		a.noted(n)
+	}
 	switch n := n.(type) {
 	case *syntax.Stmt:
 		for _, r := range n.Redirs {
@@ -119,7 +132,6 @@ func (a *analysis) visit(n syntax.Node) bool {
 		for _, assign := range n.Args {
 			words = append(words, a.assignment(assign))
 		}
-		a.declare(words[1:])
 		a.simple(nil, words, nil)
 	}
 	return true
@@ -131,9 +143,10 @@ func (a *analysis) call(call *syntax.CallExpr, redirects []*syntax.Redirect) {
 		assigns = append(assigns, a.assignment(assign))
 	}
 	if len(call.Args) == 0 {
-		a.declare(assigns)
+		a.setsAll(assigns, true)
 		return
 	}
+	a.setsAll(assigns, false)
 	a.simple(assigns, a.words(call.Args), redirects)
 }
 
@@ -151,23 +164,6 @@ func (a *analysis) parted(call *syntax.CallExpr, redirects []*syntax.Redirect) {
 	}
 }
 
-// startup are variables that change what the commands after them run.
-func startup(name string) bool {
-	return strings.HasPrefix(name, "LD_") || slices.Contains([]string{
-		"PATH", "IFS", "ENV", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "PROMPT_COMMAND", "PS4", "SHELL",
-	}, name)
-}
-
-// declare looks at variables that stay set.
-func (a *analysis) declare(assigns []word) {
-	for _, w := range assigns {
-		name, _, set := strings.Cut(string(w.text), "=")
-		if set && startup(strings.TrimSuffix(name, "+")) {
-			a.unknown("it sets " + name + ", which changes what runs")
-		}
-	}
-}
-
 // harmless are variables that may be set for a command without making another
 // one of it.
 func harmless(name string) bool {
@@ -178,7 +174,13 @@ func harmless(name string) bool {
 
 // simple takes one simple command: itself, and what it starts in turn.
 func (a *analysis) simple(assigns, words []word, redirects []*syntax.Redirect) {
-	if len(words) == 0 {
+	if len(words) == 0 || len(a.items) > maxItems {
+		return
+	}
+	a.nested++
+	defer func() { a.nested-- }()
+	if a.nested > maxNested {
+		a.unknown("commands start commands too deep to be read")
 		return
 	}
 	head := words[0]
@@ -202,6 +204,14 @@ func (a *analysis) simple(assigns, words []word, redirects []*syntax.Redirect) {
 	if name == "cd" || name == "pushd" || name == "popd" {
 		a.moved = true
 	}
+	for _, w := range words[1:] {
+		if a.notes++; a.notes < maxEvaluated {
+			a.calls[name] = append(a.calls[name], w)
+		} else {
+			a.anyName = true
+		}
+	}
+	a.builtin(name, words[1:])
 	at := len(a.items)
 	switch u := (unwrapping{analysis: a, name: name, assigns: assigns, args: words[1:], redirects: redirects}); {
 	case name == "git":

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,7 +12,8 @@ import (
 // word is a word of a command as far as it is known before the command runs.
 type word struct {
 	text  text
-	split bool // its gaps may become several words, or none
+	split bool         // its gaps may become several words, or none
+	src   *syntax.Word // where it was written
 }
 
 func (w word) is(s string) bool { return string(w.text) == s }
@@ -59,6 +61,7 @@ func (a *analysis) words(list []*syntax.Word) (words []word) {
 }
 
 func (a *analysis) word(w *syntax.Word) (out word) {
+	out.src = w
 	for _, part := range w.Parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
@@ -80,6 +83,10 @@ func (a *analysis) word(w *syntax.Word) (out word) {
 	return out
 }
 
+// element is an assignment to an element of an array; to a plain shell, a
+// program whose name has a = in it.
+var element = regexp.MustCompile(`^[A-Za-z_]\w*\[[\w-]+\]\+?=[^\[]*$`)
+
 // unquoted reads a literal outside of quotes. It says whether what follows in
 // the word is no longer known: the rest of a pattern for names of files.
 func unquoted(value string, w *syntax.Word, out *word) (done bool) {
@@ -91,7 +98,7 @@ func unquoted(value string, w *syntax.Word, out *word) (done bool) {
 			if runes[i] != '\n' {
 				out.text = append(out.text, runes[i])
 			}
-		case r == '[' && !(value == "[" && len(w.Parts) == 1):
+		case r == '[' && !(len(w.Parts) == 1 && (value == "[" || value == "[[" || element.MatchString(value))):
 			out.text, out.split = append(out.text, gap), true
 			return true
 		case r == '*' || r == '?':
@@ -154,10 +161,10 @@ func (a *analysis) assignment(s *syntax.Assign) (w word) {
 
 // heredoc gives the text of a here-document or here-string that a command reads,
 // if it is known.
-func (a *analysis) heredoc(redirects []*syntax.Redirect) (script string, ok bool) {
+func (a *analysis) heredoc(redirects []*syntax.Redirect, descriptor string) (script string, ok bool) {
 	for _, r := range redirects {
 		switch {
-		case r.N != nil && r.N.Value != "0":
+		case r.N != nil && r.N.Value != descriptor || r.N == nil && descriptor != "0":
 		case r.Op == syntax.WordHdoc:
 			w := a.word(r.Word)
 			script, ok = string(w.text)+"\n", w.text.known()

@@ -1,8 +1,10 @@
 package policy
 
 import (
+	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -52,6 +54,7 @@ var forms = map[string]form{
 	"exec":    {flags: "cl", values: "a"},
 	"busybox": {powers: true},
 	"toybox":  {powers: true},
+	"choom":   {values: "n", longValue: []string{"adjust"}},
 	"chroot":  {long: []string{"skip-chdir"}, longValue: []string{"userspec", "groups"}, skip: 1, powers: true},
 }
 
@@ -72,6 +75,10 @@ func wrapperOf(program string) wrapper {
 		return trap
 	case "alias":
 		return alias
+	case ".", "source":
+		return source
+	case "set":
+		return set
 	}
 	if slices.Contains(shells, program) {
 		return shell
@@ -92,8 +99,10 @@ func starts(f form) wrapper {
 		assigns, rest, ok := f.skipped(u.args)
 		if !ok {
 			u.analysis.unknown("it cannot be told what " + u.name + " starts")
+			u.analysis.guess(u.args)
 			return !f.powers
 		}
+		u.setsAll(assigns, false)
 		u.simple(append(slices.Clone(u.assigns), assigns...), rest, u.redirects)
 		return !f.powers
 	}
@@ -274,8 +283,10 @@ func shell(u *unwrapping) bool {
 				u.analysis.unknown("it cannot be told what " + u.name + " reads")
 				return true
 			}
+			u.analysis.login = u.analysis.login || w == "--login"
 			continue
 		}
+		u.analysis.login = u.analysis.login || strings.ContainsAny(w, "il")
 		command = command || w[0] == '-' && strings.Contains(w, "c")
 		if n := strings.Count(w, "o") + strings.Count(w, "O"); n > 0 {
 			args = args[min(n, len(args)):] // each has a value
@@ -283,18 +294,79 @@ func shell(u *unwrapping) bool {
 	}
 	switch {
 	case command && len(args) > 0 && args[0].text.known() && !args[0].split:
+		u.gives(args[1:])
 		u.read(string(args[0].text))
 		return true
+	case len(args) > 0 && !command && descriptor(args[0]) != "":
+		u.gives(args[1:])
+		if script, ok := u.heredoc(u.redirects, descriptor(args[0])); ok {
+			u.read(script)
+			return true
+		}
 	case len(args) > 0 && !command && args[0].text.known():
 		return false // a file of commands: decided by its name
 	case len(args) == 0 && !command:
-		if script, ok := u.heredoc(u.redirects); ok {
+		if script, ok := u.heredoc(u.redirects, "0"); ok {
 			u.read(script)
 			return true
 		}
 	}
 	u.analysis.unknown("what " + u.name + " is given to run is known only when it runs")
 	return true
+}
+
+// descriptor gives the number of the open file that a name stands for, "" when
+// it stands for none.
+func descriptor(w word) string {
+	if !w.text.known() {
+		return ""
+	}
+	name := path.Clean(string(w.text))
+	if name == "/dev/stdin" {
+		return "0"
+	}
+	if strings.HasPrefix(name, "/dev/fd/") || strings.HasPrefix(name, "/proc/") && strings.Contains(name, "/fd/") {
+		return path.Base(name)
+	}
+	return ""
+}
+
+// source reads commands from a file, which may be what is fed to it. A file of
+// which only the name is known is decided by that.
+func source(u *unwrapping) bool {
+	args := u.args
+	if len(args) > 0 && args[0].is("--") {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return false
+	}
+	u.gives(args[1:])
+	if d := descriptor(args[0]); d != "" {
+		if script, ok := u.heredoc(u.redirects, d); ok {
+			u.read(script)
+			return true
+		}
+		u.analysis.unknown("what " + u.name + " reads is known only when it runs")
+		return true
+	}
+	if base := path.Base(string(args[0].text)); !args[0].text.known() && (strings.ContainsRune(base, gap) || strings.ContainsRune(base, utf8.RuneError) || base == "stdin" || strings.Trim(base, "0123456789") == "") {
+		u.analysis.unknown("what " + u.name + " reads is known only when it runs")
+	}
+	return false
+}
+
+// set gives $1, $2, … their values.
+func set(u *unwrapping) bool {
+	u.gives(u.args)
+	return false
+}
+
+// gives notes what $1, $2, … are.
+func (u *unwrapping) gives(args []word) {
+	for _, w := range args {
+		u.note(positional, w)
+	}
 }
 
 func eval(u *unwrapping) bool {
