@@ -46,6 +46,9 @@ func (a *analysis) builtin(name string, args []word) {
 		a.declared(args)
 	}
 	for i, w := range args {
+		if w.split && w.src != nil && e.behind != "" {
+			a.unquoted = append(a.unquoted, w.src) // may become -v and a name
+		}
 		s := string(w.text)
 		if w.text.known() && strings.Contains(s, "[") && strings.ContainsAny(s, "$`") || w.text.known() && strings.Contains(s, "=(") && strings.ContainsAny(s, "$`") && slices.Contains(declarations, name) {
 			a.evaluates(word{text: w.text}) // wherever it stands

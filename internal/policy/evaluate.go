@@ -23,6 +23,7 @@ type evaluation struct {
 	anyName   bool // something unknown is given to a variable of unknown name
 	keyed     bool // some array may have texts for keys
 	notes     int
+	unquoted  []*syntax.Word // may become an option and a name that is evaluated
 }
 
 // opaque are variables to which bash gives texts that may come from the script.
@@ -235,6 +236,9 @@ func (a *analysis) evaluate() {
 			a.give(positional, w)
 		}
 	}
+	for _, w := range a.unquoted {
+		a.parts(w)
+	}
 	names := 0
 	for n := 0; ; n++ {
 		switch {
@@ -261,6 +265,26 @@ func (a *analysis) evaluate() {
 			}
 		default:
 			return
+		}
+	}
+}
+
+// parts looks for a subscript with a substitution in what a variable, unquoted,
+// becomes several words of.
+func (a *analysis) parts(w *syntax.Word) {
+	for _, part := range w.Parts {
+		p, ok := part.(*syntax.ParamExp)
+		if !ok || p.Param == nil {
+			continue
+		}
+		for _, value := range a.values[p.Param.Value] {
+			t := value.text
+			if value.src != nil {
+				t = a.word(value.src).text
+			}
+			if s := string(t); strings.Contains(s, "[") && strings.ContainsAny(s, "$`") {
+				a.unsure()
+			}
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestEvaluatedTextIsRead(t *testing.T) {
 	decideAll(t, try(t, noRemoving), Ask,
 		"read x; ((x))", "x=$(cat f); echo $((x))", "echo $(( $(cat f) ))", "b='a[$(rm F)]'; exec {a[b]}>f", "x='a[$('; y='rm F)]'; (( $x$y ))", "x=a; y=$(cat f); (( $x$z ))", "mapfile -t a <f; (( a[0] ))", "while read n; do s=$((s+n)); done", "printf -v x %s y; ((x))",
 		"read $v <f; ((x))", ": 'a[]'; (( _ ))", "[[ f =~ (.*) ]]; (( BASH_REMATCH[1] ))", "wc() { cat f; }; echo $(( $(wc -l) ))", "declare -i n=$(cat f)", "x=$(cat f); echo ${!x}", "x=$(cat f); echo ${x@P}", "x=$(cat f); unset $x", "x=$(cat f); [[ -v $x ]]",
-		"declare -n r=PATH; r=.", "for f in *; do ((f)); done", "declare $'x\\x3d1'", "export $X", "for PATH in .; do ls; done", "read PATH <f; ls", "printf -v PATH .; ls", ": ${PATH:=.}", "unset PATH; ls", "PS4=$X bash -x s", "declare -A m; m[$(cat f)]=1; for k in ${!m[@]}; do ((k)); done",
+		"declare -n r=PATH; r=.", "for f in *; do ((f)); done", "x='-v a[$(rm${IFS}F)]'; [ $x ]", "declare $'x\\x3d1'", "export $X", "for PATH in .; do ls; done", "read PATH <f; ls", "printf -v PATH .; ls", ": ${PATH:=.}", "unset PATH; ls", "PS4=$X bash -x s", "declare -A m; m[$(cat f)]=1; for k in ${!m[@]}; do ((k)); done",
 	)
 }
 
