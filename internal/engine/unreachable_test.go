@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,9 +123,9 @@ func TestSlowGuestIsNotLost(t *testing.T) {
 	ctx := context.Background()
 	for name, help := range map[string]func(h *house, v View, g *stubGuest){
 		"answers the last question": func(_ *house, _ View, g *stubGuest) {
-			asked := 0
+			var asked atomic.Int32
 			g.answerExecs(func(ctx context.Context) (guestapi.ExecProgress, error) {
-				if asked++; asked < unreachableTries {
+				if int(asked.Add(1)) < unreachableTries {
 					return silent(ctx)
 				}
 				return doneExec(ctx)
