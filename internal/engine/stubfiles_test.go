@@ -14,6 +14,7 @@ type stubFiles struct {
 	fail  error // of SaveFiles
 	saves int   // how often files were saved
 	hang  bool  // a SaveFiles ends when it is given up
+	hung  bool  // a SaveFiles hangs, or has
 }
 
 // stubFile is what they are saved to.
@@ -22,6 +23,7 @@ const stubFile = "files"
 func (f *stubFiles) SaveFiles(ctx context.Context, folder string) error {
 	f.mu.Lock()
 	hang := f.hang
+	f.hung = f.hung || hang
 	f.mu.Unlock()
 	if hang {
 		<-ctx.Done()
@@ -42,6 +44,13 @@ func (f *stubFiles) load(folder string) error {
 	text, err := os.ReadFile(filepath.Join(folder, stubFile))
 	f.text = string(text)
 	return err
+}
+
+// hangs says whether a SaveFiles hangs, or has.
+func (f *stubFiles) hangs() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.hung
 }
 
 // write gives the machine another text.
