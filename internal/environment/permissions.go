@@ -14,8 +14,8 @@ import (
 type Permissions struct {
 	Default string        `json:"default"` // allow, ask, deny
 	Rules   []policy.Rule `json:"rules,omitempty"`
-	// Network is kept as it was written, as YAML: nothing reads it yet, and no
-	// sandbox has a network yet.
+	// Network is kept as it was written, as YAML: nothing reads it yet. What bounds
+	// a sandbox is Spec.Egress.
 	Network    string     `json:"network,omitempty"`
 	Filesystem Filesystem `json:"filesystem,omitzero"`
 }
@@ -75,7 +75,7 @@ func (p *parser) network(v value) {
 	}
 	p.spec.Permissions.Network = string(text)
 	p.warnings = append(p.warnings, Warning{Line: v.key.Line, Path: v.path,
-		Message: "is kept, but nothing heeds it yet: no sandbox reaches a network yet"})
+		Message: "is kept, but nothing heeds it yet; egress, at the top of the spec, bounds the whole sandbox"})
 }
 
 const ruleExample = "{tool: bash, match: {command: 'rm *'}, action: deny}"
