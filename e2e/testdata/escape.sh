@@ -1,6 +1,7 @@
 # Run by an agent that may write in its workspace, its home and /tmp: each line
 # tries to change /srv/shut, which is its user's, and names itself if it can.
 # $1 is a process outside of its tree that is in /srv/shut and has it open.
+first=/proc/1/root # what process 1 sees
 left=0
 try() {
 	"$@" >/tmp/said 2>&1 && echo "left: $*"
@@ -8,11 +9,11 @@ try() {
 }
 try touch /srv/shut/a
 try sh -c 'echo x >>/srv/shut/kept'
-try touch "/proc/$1/root/srv/shut/a"
+try touch "/proc/$1/root""/srv/shut/a"
 try touch "/proc/$1/cwd/a"
 try sh -c "echo x >>/proc/$1/fd/5"
 try sh -c "exec 3<>/proc/$1/mem"
-try touch /proc/1/root/srv/shut/a
+try touch "$first"/srv/shut/a
 try ln /srv/shut/kept /workspace/hard
 try mv /srv/shut/kept /workspace/
 try rmdir /srv/shut
@@ -24,7 +25,7 @@ try unshare -Urm sh -c 'mount --bind / /tmp/m && touch /tmp/m/srv/shut/a'
 try unshare -Urm sh -c 'mount --rbind / /tmp/m; mount -o remount,bind,rw /tmp/m; touch /tmp/m/srv/shut/a'
 try unshare -Urm sh -c 'mount --bind /srv/shut /tmp/m; mount -o remount,bind,rw /tmp/m; touch /tmp/m/a'
 try unshare -Urm sh -c 'mount -t overlay o -o lowerdir=/tmp/low,upperdir=/srv/shut,workdir=/tmp/low /tmp/m && touch /tmp/m/a'
-try unshare -Urpfm --mount-proc sh -c 'touch /proc/1/root/srv/shut/a'
+try unshare -Urpfm --mount-proc sh -c 'touch "$1"/srv/shut/a' sh "$first"
 try nsenter -t "$1" -m touch /srv/shut/a
 try nsenter -t "$1" -U -m touch /srv/shut/a
 try nsenter -t 1 -m touch /srv/shut/a

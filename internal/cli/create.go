@@ -33,7 +33,15 @@ What lies in the folder agents of the server's data folder is there at
   paddock create --environment review-bot --name monday`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := a.startSession(cmd, &from, environment, options)
+			start, err := a.starter(cmd, &from, environment, options)
+			if err != nil {
+				return err
+			}
+			c, err := a.dial(cmd)
+			if err != nil {
+				return err
+			}
+			s, err := start(c)
 			if err != nil {
 				return err
 			}
@@ -41,10 +49,6 @@ What lies in the folder agents of the server's data folder is there at
 				a.note("warning: %s", w)
 			}
 			if !noWait {
-				c, err := a.dial(cmd)
-				if err != nil {
-					return err
-				}
 				warnings := s.Warnings
 				if s, err = a.awaitUp(cmd, c, s); err != nil {
 					return err
@@ -69,32 +73,25 @@ What lies in the folder agents of the server's data folder is there at
 	return cmd
 }
 
-// startSession starts a session from an environment, or from the spec that the
-// flags mean.
-func (a *app) startSession(cmd *cobra.Command, from *specFlags, environment string, options client.CreateOptions) (client.Session, error) {
+// starter gives what starts a session: from an environment, or from the spec that
+// the flags mean.
+func (a *app) starter(cmd *cobra.Command, from *specFlags, environment string, options client.CreateOptions) (func(c *client.Client) (client.Session, error), error) {
 	if environment != "" {
 		if from.spec.Name == "" {
-			return client.Session{}, usagef(cmd, "--environment needs --name, the name of the new session")
+			return nil, usagef(cmd, "--environment needs --name, the name of the new session")
 		}
-		c, err := a.dial(cmd)
-		if err != nil {
-			return client.Session{}, err
-		}
-		return c.CreateSessionFrom(cmd.Context(), environment, from.spec.Name, options)
+		return func(c *client.Client) (client.Session, error) {
+			return c.CreateSessionFrom(cmd.Context(), environment, from.spec.Name, options)
+		}, nil
 	}
 	text, err := from.read(cmd, a)
-	if err != nil {
-		return client.Session{}, err
-	}
-	c, err := a.dial(cmd)
-	if err != nil {
-		return client.Session{}, err
-	}
-	s, err := c.CreateSession(cmd.Context(), text, options)
-	if err != nil {
-		return s, from.blame(cmd, err)
-	}
-	return s, nil
+	return func(c *client.Client) (client.Session, error) {
+		s, err := c.CreateSession(cmd.Context(), text, options)
+		if err != nil {
+			return s, from.blame(cmd, err)
+		}
+		return s, nil
+	}, err
 }
 
 // sessionLine is a session in one line.

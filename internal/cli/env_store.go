@@ -149,7 +149,7 @@ func newEnvRemove(a *app) *cobra.Command {
 		Aliases: []string{"rm", "delete"},
 		Short:   "Remove environments that no living session was made from",
 		Example: "  paddock env remove review-bot",
-		Args:    func(cmd *cobra.Command, refs []string) error { return atLeast(1)(cmd, refs) },
+		Args:    atLeast(1),
 		RunE: func(cmd *cobra.Command, refs []string) error {
 			c, err := a.dial(cmd)
 			if err != nil {

@@ -63,13 +63,7 @@ func deniedEgress(d sandbox.Denial) event.Denied {
 
 // sessionOf gives the session whose attached machine is that sandbox.
 func (e *Engine) sessionOf(sandboxID string) (id.Session, bool) {
-	e.mu.Lock()
-	actors := make([]*actor, 0, len(e.actors))
-	for _, a := range e.actors {
-		actors = append(actors, a)
-	}
-	e.mu.Unlock()
-	for _, a := range actors {
+	for _, a := range e.allActors() {
 		if m := a.attached(); m != nil && m.box.Handle().ID == sandboxID {
 			return a.session, true
 		}

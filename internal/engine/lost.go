@@ -18,12 +18,18 @@ func (e *Engine) machineEnded(m *machine) {
 	if exit.OOM {
 		l = loss{"oom", "its sandbox ran out of memory and was ended by the kernel"}
 	}
+	e.machineLost(m, l, exit.Reason, "oom", exit.OOM)
+}
+
+// machineLost has the session of a lost machine go on without it, unless it does
+// already; the log says why it is held for lost.
+func (e *Engine) machineLost(m *machine, l loss, reason string, more ...any) {
 	a := e.actor(m.session)
 	a.post(func(ctx context.Context) {
 		if a.attached() != m {
 			return // removed meanwhile
 		}
-		e.log.Error("sandbox lost", "session_id", m.session, "reason", exit.Reason, "oom", exit.OOM)
+		e.log.Error("sandbox lost", append([]any{"session_id", m.session, "reason", reason}, more...)...)
 		e.lose(ctx, a, l)
 	})
 }

@@ -126,14 +126,7 @@ func (m *machine) examine(ctx context.Context) {
 	if err := m.greetGuest(ctx, 0); !errors.Is(err, errSilent) {
 		return
 	}
-	a := m.engine.actor(m.session)
-	a.post(func(ctx context.Context) {
-		if a.attached() != m {
-			return // removed meanwhile
-		}
-		m.engine.log.Error("sandbox lost", "session_id", m.session, "reason", "silent since the host's kernel ended processes of it")
-		m.engine.lose(ctx, a, loss{"oom", "its sandbox ran out of memory and does not answer any more"})
-	})
+	m.engine.machineLost(m, loss{"oom", "its sandbox ran out of memory and does not answer any more"}, "silent since the host's kernel ended processes of it")
 }
 
 // hostKills is what is known of processes that the host's kernel ended for memory.

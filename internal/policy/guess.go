@@ -17,7 +17,7 @@ func (a *analysis) guess(args []word) {
 		return
 	}
 	a.guessing = true
-	at := len(a.items)
+	defer a.aside()()
 	for i, w := range args[:min(len(args), maxGuesses)] {
 		if !w.text.known() || w.split {
 			continue
@@ -32,10 +32,18 @@ func (a *analysis) guess(args []word) {
 			a.simple(nil, args[i:], nil)
 		}
 	}
-	for i := range a.items[min(at, len(a.items)):] {
-		a.items[at+i].aside = true
-	}
 	a.guessing = false
+}
+
+// aside marks what is found until the function returned is called: it can be
+// denied, and needs no leave.
+func (a *analysis) aside() (over func()) {
+	at := len(a.items)
+	return func() {
+		for i := range a.items[min(at, len(a.items)):] {
+			a.items[at+i].aside = true
+		}
+	}
 }
 
 // inside lists what of a word may be a command: what is glued to an option, and
@@ -78,11 +86,9 @@ func (u *unwrapping) project() {
 			u.analysis.unknown("it cannot be told what " + u.name + " starts")
 		}
 		if len(rest) > 0 && rest[0].text.known() && !strings.HasPrefix(string(rest[0].text), "-") {
-			at := len(u.analysis.items)
+			over := u.aside()
 			u.simple(u.assigns, rest, u.redirects)
-			for i := range u.analysis.items[min(at, len(u.analysis.items)):] {
-				u.analysis.items[at+i].aside = true
-			}
+			over()
 			return
 		}
 		u.analysis.guess(rest)

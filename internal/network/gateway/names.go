@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/netip"
-	"os"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -129,7 +128,7 @@ func (g *Gateway) answer(question []byte, reliable bool) []byte {
 		return reply(head, &q, dnsmessage.RCodeNotImplemented)
 	}
 	answer, err := g.resolver.exchange(g.ctx, question, q, reliable)
-	if errors.Is(err, os.ErrDeadlineExceeded) || err != nil {
+	if err != nil {
 		return reply(head, &q, dnsmessage.RCodeServerFailure)
 	}
 	learn(g.gate, answer)
