@@ -77,6 +77,11 @@ func (s *server) sh(id, line string) string {
 func (s *server) waitExec(id, line, want string) {
 	s.t.Helper()
 	got := ""
+	s.t.Cleanup(func() {
+		if s.t.Failed() && got != want {
+			s.t.Logf("%s printed %q last", line, got)
+		}
+	})
 	eventually(s.t, line+" prints "+want, func() bool {
 		_, got, _ = s.exec(id, "sh", "-c", line)
 		return got == want

@@ -12,12 +12,13 @@ import (
 	"paddock/internal/id"
 )
 
-// How a cancelled turn is ended, harder with each step; together they stay
-// below the 10 s in which the end is promised.
+// How a cancelled turn is ended, harder with each step. But for a machine so
+// crowded that each look at a process is slow, they stay together below the 10 s
+// in which the end is promised.
 const (
-	cancelGrace = 4 * time.Second // the agent ends the turn by itself
-	treeGrace   = time.Second     // the turn's processes are gone
-	killGrace   = time.Second     // the agent notices that they are
+	cancelGrace = 4 * time.Second  // the agent ends the turn by itself
+	treeGrace   = 20 * time.Second // the turn's processes are gone: some milliseconds, but a tree that is given up goes on
+	killGrace   = time.Second      // the agent notices that they are
 )
 
 // maxKnownRuns is how many runs are remembered, so that a repeated prompt

@@ -135,12 +135,27 @@ func (p Past) spares(m member, all map[int]member) bool {
 	return false
 }
 
+// calm is how many scans in a row have to find nobody before a tree counts as
+// ended: what is being forked while one scan reads is only in the next.
+const calm = 2
+
+// wild is after how many scans a tree that still starts processes is taken for
+// one that forks faster than it can be read.
+const wild = 3
+
 // KillTree ends every process of the group's tree but those that spare spares,
 // and returns when none of them is left or ctx is over. Processes are stopped
-// before any is killed, so that one which forks in a loop cannot outrun it.
+// before any is killed, so that one which forks in a loop cannot outrun it; if
+// it does all the same, the whole machine stands still (see StopAll) until it is
+// over.
 func KillTree(ctx context.Context, group uint32, spare Past) {
 	stopped := map[Task]bool{}
-	for fresh := true; fresh && ctx.Err() == nil; {
+	goOn := func() {}
+	defer func() { goOn() }()
+	for scans, fresh := 1, true; fresh && ctx.Err() == nil; scans++ {
+		if scans == wild {
+			goOn = StopAll()
+		}
 		fresh = false
 		all := members(group)
 		for _, m := range all {
@@ -150,17 +165,17 @@ func KillTree(ctx context.Context, group uint32, spare Past) {
 			}
 		}
 	}
-	for {
-		left := false
+	for clean := 0; clean < calm; {
+		clean++
 		all := members(group)
 		for _, m := range all {
 			if stopped[m.Task] || !spare.spares(m, all) {
-				left = true
+				clean = 0
 				_ = unix.Kill(m.Pid, unix.SIGKILL)
 			}
 		}
-		if !left {
-			return
+		if clean > 0 {
+			continue
 		}
 		select {
 		case <-time.After(2 * time.Millisecond):
