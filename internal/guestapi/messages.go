@@ -83,13 +83,33 @@ type Config struct {
 
 // Agent says which program to drive and how.
 type Agent struct {
-	Adapter string   `json:"adapter"` // "acp", or "none" when the session has no agent
-	Name    string   `json:"name"`    // for people: "demo", "custom"
+	Adapter string   `json:"adapter"` // "acp", "claude", "codex", or "none" when the session has no agent
+	Name    string   `json:"name"`    // for people: "demo", "custom", "claude-code"
 	Argv    []string `json:"argv,omitempty"`
 	Dir     string   `json:"dir,omitempty"` // default Workspace
+	// Env is for the agent alone, in place of variables of the same name that the
+	// session has.
+	Env map[string]string `json:"env,omitempty"`
+	// Mode is the id of the mode that an ACP session is put into after it was made
+	// and after it was loaded; "" leaves it.
+	Mode string `json:"mode,omitempty"`
+	// Root has the agent run as root of the machine instead of its own user.
+	Root bool `json:"root,omitempty"`
+	// Tools are the MCP servers that the agent is given.
+	Tools []Tool `json:"tools,omitempty"`
 	// Confined bounds where the agent and all it starts may write; nil: wherever
 	// its user may. A guest that cannot keep it starts no agent.
 	Confined *Confined `json:"confined,omitempty"`
+}
+
+// Tool is an MCP server: a program that the agent starts, or one that it calls
+// over HTTPS.
+type Tool struct {
+	Name    string            `json:"name"`
+	Command []string          `json:"command,omitempty"`
+	Env     map[string]string `json:"env,omitempty"` // of Command
+	URL     string            `json:"url,omitempty"` // without Command
+	Headers map[string]string `json:"headers,omitempty"`
 }
 
 // Confined are absolute paths of folders and files. /dev and /proc stay as they
