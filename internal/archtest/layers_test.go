@@ -16,6 +16,7 @@ var layers = map[string]int{
 	"internal/logging":       0,
 	"internal/embedded":      0,
 	"internal/clientcontext": 0,
+	"internal/agents":        0,
 
 	"internal/event":  1,
 	"internal/policy": 1,

@@ -93,6 +93,9 @@ type Agent struct {
 	// Mode is the id of the mode that an ACP session is put into after it was made
 	// and after it was loaded; "" leaves it.
 	Mode string `json:"mode,omitempty"`
+	// Auth is the id of the way to log in that an ACP agent is told before that;
+	// "" for none.
+	Auth string `json:"auth,omitempty"`
 	// Root has the agent run as root of the machine instead of its own user.
 	Root bool `json:"root,omitempty"`
 	// Tools are the MCP servers that the agent is given.
