@@ -253,6 +253,9 @@ func guestConfig(s session.Session, spec environment.Spec) guestapi.Config {
 		folders, allowed := f.Writable(guestapi.Workspace, guestapi.AgentHome)
 		agent.Confined = &guestapi.Confined{Folders: folders, Allowed: allowed}
 	}
+	for _, t := range spec.Tools {
+		agent.Tools = append(agent.Tools, guestapi.Tool(t))
+	}
 	return guestapi.Config{Session: s.ID.String(), Hostname: hostname(s.Name), Agent: agent, Env: spec.Env}
 }
 

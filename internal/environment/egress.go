@@ -2,6 +2,7 @@ package environment
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -108,6 +109,32 @@ func readHost(text string) (name, wrong string) {
 		}
 	}
 	return name, ""
+}
+
+// reach adds a host to what a limited egress lists, unless it is listed, and says
+// so: what at a place of the spec needs it.
+func (p *parser) reach(host string, v value, what string) {
+	e := &p.spec.Egress
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if !e.Limited || addr.IsLoopback() || slices.ContainsFunc(e.AllowIPs, func(n netip.Prefix) bool { return n.Contains(addr) }) {
+			return
+		}
+		e.AllowIPs = append(e.AllowIPs, netip.PrefixFrom(addr, addr.BitLen()))
+	} else {
+		if !e.Limited || e.lists(host) {
+			return
+		}
+		e.AllowHosts = append(e.AllowHosts, host)
+	}
+	p.note(v.node.Line, v.path, "%s was added to egress, for %s", host, what)
+}
+
+// lists says whether a host's name is one of those that are allowed.
+func (e Egress) lists(host string) bool {
+	return slices.ContainsFunc(e.AllowHosts, func(h string) bool {
+		suffix, any := strings.CutPrefix(h, "*")
+		return h == host || any && strings.HasSuffix(host, suffix)
+	})
 }
 
 // egressValue is an Egress as a spec has it.

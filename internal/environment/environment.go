@@ -35,6 +35,7 @@ type Spec struct {
 	MaxRunTime  time.Duration     `json:"max_run_time_ns"` // 1 s – 24 h
 	Approvals   Approvals         `json:"approvals"`
 	Egress      Egress            `json:"egress,omitzero"`
+	Tools       []Tool            `json:"tools,omitempty"`
 }
 
 // Approvals says what becomes of a question that nobody answers.

@@ -29,11 +29,12 @@ func Marshal(s Spec) ([]byte, error) {
 		MaxRunTime  string            `yaml:"max_run_time"`
 		Approvals   map[string]string `yaml:"approvals"`
 		Egress      any               `yaml:"egress"`
+		Tools       []Tool            `yaml:"tools,omitempty"`
 	}{
 		s.Name, s.Agent, s.Command, s.Size, short(s.IdleTimeout), s.KeepWarm, s.Env, s.Template,
 		permissions, short(s.MaxRunTime),
 		map[string]string{"timeout": short(s.Approvals.Timeout), "on_timeout": s.Approvals.OnTimeout},
-		egressValue(s.Egress),
+		egressValue(s.Egress), s.Tools,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write spec: %w", err)

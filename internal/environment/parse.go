@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -88,6 +89,7 @@ var specFields = fields{
 	"max_run_time": func(p *parser, v value) { p.spec.MaxRunTime = p.duration(v, minRunTime, maxRunTime) },
 	"egress":       (*parser).egress,
 	"approvals":    func(p *parser, v value) { p.fields(v, approvalFields, "timeout: 1h") },
+	"tools":        (*parser).tools,
 }
 
 var approvalFields = fields{
@@ -131,13 +133,7 @@ func (p *parser) agent(v value) {
 	p.spec.Agent, _ = p.choice(v, agents)
 }
 
-func (p *parser) command(v value) {
-	const example = "[my-agent, --acp]"
-	p.spec.Command = p.texts(v, example)
-	if v.node.Kind == yaml.SequenceNode && (len(v.node.Content) == 0 || v.node.Content[0].Value == "") {
-		p.fault(v.node, v.path, "names no program; write a list such as %s", example)
-	}
-}
+func (p *parser) command(v value) { p.spec.Command = p.program(v, "[my-agent, --acp]") }
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -145,8 +141,11 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // (MAX_ARG_STRLEN, 32 pages, less the closing NUL).
 const maxVariable = 32*4096 - 1
 
-func (p *parser) env(v value) {
-	p.mapping(v, "PORT: 8080", func(v value) {
+func (p *parser) env(v value) { p.spec.Env = p.variables(v, "PORT: 8080") }
+
+// variables reads what a program gets in its environment.
+func (p *parser) variables(v value, example string) (env map[string]string) {
+	p.mapping(v, example, func(v value) {
 		name := v.key.Value
 		switch text, ok := p.text(v, `a text; for an empty one write ""`); {
 		case !variableName.MatchString(name):
@@ -156,12 +155,27 @@ func (p *parser) env(v value) {
 		case ok && len(name)+1+len(text) > maxVariable:
 			p.fault(v.node, v.path, "has %d bytes, more than the %d that a variable can have", len(text), maxVariable-1-len(name))
 		case ok:
-			if p.spec.Env == nil {
-				p.spec.Env = map[string]string{}
+			if env == nil {
+				env = map[string]string{}
 			}
-			p.spec.Env[name] = text
+			env[name] = text
 		}
 	})
+	return env
+}
+
+// items reads a list whose entries are more than a text.
+func (p *parser) items(v value, example string, most int, each func(value)) {
+	switch n := len(v.node.Content); {
+	case v.node.Kind != yaml.SequenceNode:
+		p.wants(v, "a list such as [%s]", example)
+	case n > most:
+		p.fault(v.place(), v.path, "has %d entries, at most %d are allowed", n, most)
+	default:
+		for i, item := range v.node.Content {
+			each(value{path: fmt.Sprintf("%s[%d]", v.path, i), node: item})
+		}
+	}
 }
 
 // whole checks what no key says alone.
@@ -177,10 +191,16 @@ func (p *parser) whole() {
 		p.fault(command.key, command.path, "only agent: custom takes a command; agent is %s", p.spec.Agent)
 	}
 	p.checkFilesystem()
+	p.checkTools()
 	p.warn("idle_timeout", p.spec.KeepWarm, "has no effect with keep_warm: the session is never paused for being idle")
 	for _, path := range []string{"permissions.default", "permissions.defaultAction", "permissions.rules", "permissions.filesystem", "max_run_time", "approvals.timeout", "approvals.on_timeout"} {
 		p.warn(path, p.spec.Agent == "none", "has no effect with agent: none, which runs nothing")
 	}
+}
+
+// note warns about something at a place.
+func (p *parser) note(line int, path, format string, args ...any) {
+	p.warnings = append(p.warnings, Warning{Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
 // warn warns about a key that is set although it does nothing.

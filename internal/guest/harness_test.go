@@ -227,8 +227,14 @@ func (m *machine) demo() *machine {
 
 func (m *machine) custom(argv ...string) {
 	m.t.Helper()
-	err := m.guest().Configure(m.ctx(), guestapi.Config{Session: "s", Agent: guestapi.Agent{Adapter: "acp", Name: "demo", Argv: argv, Dir: m.workspace}})
-	if err != nil {
+	m.agent(guestapi.Agent{Adapter: "acp", Name: "demo", Argv: argv})
+}
+
+// agent sets the machine up for an agent.
+func (m *machine) agent(agent guestapi.Agent) {
+	m.t.Helper()
+	agent.Dir = m.workspace
+	if err := m.guest().Configure(m.ctx(), guestapi.Config{Session: "s", Agent: agent}); err != nil {
 		m.t.Fatal(err)
 	}
 }

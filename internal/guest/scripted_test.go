@@ -16,7 +16,7 @@ import (
 
 // scriptedWord as the first argument makes this test binary an agent that plays
 // a script: a JSON object from a method to the lines that it answers with. In a
-// line, $ID is the id of the request.
+// line, $ID is the id of the request and $PARAMS what it says.
 const scriptedWord = "scripted-agent"
 
 // playScript is the scripted agent. The methods of the start have answers of
@@ -39,6 +39,7 @@ func playScript(file string) {
 		var m struct {
 			ID     json.RawMessage
 			Method string
+			Params json.RawMessage
 		}
 		_ = json.Unmarshal(lines.Bytes(), &m)
 		if m.Method == "" {
@@ -51,7 +52,7 @@ func playScript(file string) {
 			if line == "EXIT" {
 				os.Exit(5)
 			}
-			fmt.Println(strings.ReplaceAll(line, "$ID", string(m.ID)))
+			fmt.Println(strings.NewReplacer("$ID", string(m.ID), "$PARAMS", string(m.Params)).Replace(line))
 		}
 	}
 }
@@ -70,6 +71,13 @@ const endTurn = `{"id":$ID,"result":{"stopReason":"end_turn"}}`
 // scripted sets the machine up for an agent that plays a script.
 func (m *machine) scripted(script map[string][]string) *machine {
 	m.t.Helper()
+	m.custom(m.script(script)...)
+	return m
+}
+
+// script gives the command of an agent that plays a script.
+func (m *machine) script(script map[string][]string) []string {
+	m.t.Helper()
 	b, err := json.Marshal(script)
 	if err != nil {
 		m.t.Fatal(err)
@@ -82,8 +90,7 @@ func (m *machine) scripted(script map[string][]string) *machine {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.custom(self, scriptedWord, file)
-	return m
+	return []string{self, scriptedWord, file}
 }
 
 func TestUnknownFramesAreKept(t *testing.T) {

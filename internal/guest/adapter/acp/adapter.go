@@ -157,7 +157,7 @@ func (p *process) initialize(ctx context.Context) error {
 // openSession continues the conversation where the agent can, and otherwise
 // begins a new one and says so.
 func (a *adapter) openSession(ctx context.Context, p *process, session string) (string, error) {
-	params := sessionParams{SessionID: session, Cwd: a.dir, MCPServers: []any{}}
+	params := sessionParams{SessionID: session, Cwd: a.dir, MCPServers: a.servers(p)}
 	if session != "" {
 		err := p.reopen(ctx, params)
 		if err == nil {

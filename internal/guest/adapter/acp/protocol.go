@@ -34,7 +34,10 @@ type initializeResult struct {
 	ProtocolVersion int `json:"protocolVersion"`
 	Capabilities    struct {
 		LoadSession bool `json:"loadSession"`
-		Session     struct {
+		MCP         struct {
+			HTTP bool `json:"http"`
+		} `json:"mcpCapabilities"`
+		Session struct {
 			Resume *struct{} `json:"resume"`
 		} `json:"sessionCapabilities"`
 	} `json:"agentCapabilities"`
@@ -46,9 +49,27 @@ type initializeResult struct {
 
 // sessionParams opens a session: a new one, or SessionID again.
 type sessionParams struct {
-	SessionID  string `json:"sessionId,omitempty"`
-	Cwd        string `json:"cwd"`
-	MCPServers []any  `json:"mcpServers"`
+	SessionID  string      `json:"sessionId,omitempty"`
+	Cwd        string      `json:"cwd"`
+	MCPServers []mcpServer `json:"mcpServers"`
+}
+
+// mcpServer is a server that the agent starts, or one of Type http that it calls.
+// ACP wants the lists of its kind even when they are empty.
+type mcpServer struct {
+	Type    string    `json:"type,omitempty"`
+	Name    string    `json:"name"`
+	Command string    `json:"command,omitempty"`
+	Args    *[]string `json:"args,omitempty"`
+	Env     *[]pair   `json:"env,omitempty"`
+	URL     string    `json:"url,omitempty"`
+	Headers *[]pair   `json:"headers,omitempty"`
+}
+
+// pair is a variable or a header.
+type pair struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 type sessionResult struct {
