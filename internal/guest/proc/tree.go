@@ -139,22 +139,27 @@ func (p Past) spares(m member, all map[int]member) bool {
 // ended: what is being forked while one scan reads is only in the next.
 const calm = 2
 
-// wild is after how many scans a tree that still starts processes is taken for
-// one that forks faster than it can be read.
-const wild = 3
+// A tree that still starts processes after wild scans is taken for one that
+// forks faster than it can be read; so is any in a machine of crowd processes,
+// where each look at one waits for its turn among them.
+const (
+	wild  = 3
+	crowd = 64
+)
 
 // KillTree ends every process of the group's tree but those that spare spares,
 // and returns when none of them is left or ctx is over. Processes are stopped
-// before any is killed, so that one which forks in a loop cannot outrun it; if
-// it does all the same, the whole machine stands still (see StopAll) until it is
-// over.
+// before any is killed, so that one which forks in a loop cannot outrun it; where
+// it might all the same, the whole machine stands still (see StopAll) until it
+// is over.
 func KillTree(ctx context.Context, group uint32, spare Past) {
 	stopped := map[Task]bool{}
 	goOn := func() {}
 	defer func() { goOn() }()
+	still := false
 	for scans, fresh := 1, true; fresh && ctx.Err() == nil; scans++ {
-		if scans == wild {
-			goOn = StopAll()
+		if !still && (scans == wild || len(Pids()) >= crowd) {
+			still, goOn = true, StopAll()
 		}
 		fresh = false
 		all := members(group)
