@@ -10,6 +10,7 @@ import (
 
 	"paddock/internal/event"
 	"paddock/internal/guest"
+	"paddock/internal/guest/adapter/program"
 	"paddock/internal/guestapi"
 )
 
@@ -32,7 +33,7 @@ type adapter struct {
 	session string   // the agent's own id of the conversation; "" before the first
 	turn    *turn    // the one being played
 	bill    bill     // of the conversation so far
-	quiet   stderrBudget
+	quiet   program.Stderr
 }
 
 // attempt is one try to bring the agent up.
@@ -89,14 +90,7 @@ func (t *attempt) hopeful() bool {
 	if t.err != nil {
 		return false
 	}
-	select {
-	case <-t.process.gone:
-		return false
-	case <-t.process.proc.Done():
-		return false
-	default:
-		return true
-	}
+	return !t.process.Ended()
 }
 
 // open starts the agent and gives it its conversation. The error is a sentence
@@ -104,17 +98,17 @@ func (t *attempt) hopeful() bool {
 func (a *adapter) open(session string) (_ *process, err error) {
 	ctx, cancel := context.WithTimeoutCause(a.life, a.patience, fmt.Errorf("agent did not start: it has not answered within %v", a.patience))
 	defer cancel()
-	p, err := startProcess(a.services, a.agent.Argv, a.dir, a)
+	p, err := a.startProcess()
 	if err != nil {
 		return nil, fmt.Errorf("agent did not start: %w", err)
 	}
 	a.work.Go(func() {
 		select {
 		case <-a.life.Done():
-			p.proc.KillGroup()
-		case <-p.gone:
+			p.Kill()
+		case <-p.Gone():
 		}
-		p.work.Wait()
+		p.Wait()
 	})
 	defer func() {
 		if err != nil {
@@ -136,7 +130,7 @@ func (a *adapter) open(session string) (_ *process, err error) {
 // startError says how far the agent came. An error of the agent keeps its place
 // in the chain: it may be one of the model.
 func startError(err error) error {
-	var exit *exitError
+	var exit *program.ExitError
 	if errors.As(err, &exit) {
 		return fmt.Errorf("agent did not start: %w", err)
 	}
@@ -199,7 +193,7 @@ func (p *process) reopen(ctx context.Context, params sessionParams) error {
 
 func (p *process) ended() bool {
 	select {
-	case <-p.gone:
+	case <-p.Gone():
 		return true
 	default:
 		return false
@@ -225,7 +219,7 @@ func (a *adapter) running() *process {
 // Kill is part of guest.Adapter.
 func (a *adapter) Kill() {
 	if p := a.running(); p != nil {
-		p.proc.KillGroup()
+		p.Kill()
 	}
 }
 

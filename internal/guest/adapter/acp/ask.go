@@ -2,14 +2,11 @@ package acp
 
 import (
 	"encoding/json"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"paddock/internal/event"
 	"paddock/internal/guest"
+	"paddock/internal/guest/adapter/named"
 	"paddock/internal/guestapi"
 )
 
@@ -69,71 +66,17 @@ func describe(t *tool, workspace string) (event.Action, event.AskDetails) {
 		d.URL = t.address()
 		return event.ActionUnspecified, d
 	}
-	d.Paths = followed(workspace, t.files())
+	d.Paths = named.Files(workspace, t.files())
 	switch t.kind {
 	case "edit", "delete", "move":
 		d.Path = t.path()
-		if slices.ContainsFunc(d.Paths, func(name string) bool { return !below(workspace, name) }) {
+		if slices.ContainsFunc(d.Paths, func(name string) bool { return !named.Below(workspace, name) }) {
 			return event.ActionWriteOutside, d
 		}
 	default:
 		d.Path = t.path()
 	}
 	return event.ActionUnspecified, d
-}
-
-// maxFiles is how many files of one call are named in full.
-const maxFiles = 64
-
-// followed gives names in full and, where links lead elsewhere, that name, too.
-// Of more files than are named, none is known: the answer is empty.
-func followed(workspace string, names []string) (list []string) {
-	for _, name := range names {
-		if !path.IsAbs(name) {
-			name = workspace + "/" + name
-		}
-		list = append(list, path.Clean(name))
-		if real := resolve(name); real != path.Clean(name) {
-			list = append(list, real)
-		}
-	}
-	if len(list) > maxFiles {
-		return nil
-	}
-	return list
-}
-
-// resolve follows the links of a name as far as it exists. Links come before
-// the .. that follow them, as in the kernel.
-func resolve(name string) string {
-	rest := ""
-	for {
-		real, err := filepath.EvalSymlinks(name)
-		if err == nil {
-			return path.Join(real, rest)
-		}
-		parent, last := path.Split(strings.TrimRight(name, "/"))
-		if parent == "" || parent == "/" {
-			return path.Join("/", last, rest)
-		}
-		if to, err := os.Readlink(strings.TrimRight(name, "/")); err == nil { // to what does not exist yet
-			if !path.IsAbs(to) {
-				to = parent + to
-			}
-			return path.Join(path.Clean(to), rest)
-		}
-		name, rest = parent, path.Join(last, rest)
-	}
-}
-
-// below says whether a path, relative ones to the workspace, lies in it as far
-// as its text goes.
-func below(workspace, name string) bool {
-	if !path.IsAbs(name) {
-		name = path.Join(workspace, name)
-	}
-	name = path.Clean(name)
-	return name == workspace || strings.HasPrefix(name, strings.TrimSuffix(workspace, "/")+"/")
 }
 
 // elicitation translates elicitation/create. Of its modes we have declared form

@@ -4,59 +4,25 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"sync"
+
+	"paddock/internal/guest/adapter/program"
 )
 
-// conn is the JSON-RPC side of a running agent: calls and their answers, and a
-// queue of messages to the agent, so that nobody waits for one that does not
-// read.
+// conn is the JSON-RPC side of a running agent: calls and their answers.
 type conn struct {
+	*program.Program
+
 	mu      sync.Mutex
-	queue   [][]byte
-	filled  chan struct{} // has one token when the queue is not empty
 	next    int64
 	waiting map[string]chan frame
-	err     error // why there will be no more answers
-	gone    chan struct{}
 }
 
-func newConn() *conn {
-	return &conn{filled: make(chan struct{}, 1), waiting: map[string]chan frame{}, gone: make(chan struct{})}
-}
+func newConn() *conn { return &conn{Program: program.New(), waiting: map[string]chan frame{}} }
 
 // send puts a message into the queue.
-func (c *conn) send(o outgoing) {
-	line := o.line()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.queue = append(c.queue, line)
-	select {
-	case c.filled <- struct{}{}:
-	default:
-	}
-}
-
-// write gives the queue to the agent until it is gone or its stdin is closed.
-func (c *conn) write(w io.Writer) {
-	for {
-		select {
-		case <-c.filled:
-		case <-c.gone:
-			return
-		}
-		c.mu.Lock()
-		batch := c.queue
-		c.queue = nil
-		c.mu.Unlock()
-		for _, line := range batch {
-			if _, err := w.Write(line); err != nil {
-				return // the reader learns why
-			}
-		}
-	}
-}
+func (c *conn) send(o outgoing) { c.Send(o.line()) }
 
 // pending is a call whose answer has not come.
 type pending struct {
@@ -88,12 +54,12 @@ func (p pending) wait(ctx context.Context, result any) (frame, error) {
 	select {
 	case f := <-p.answer:
 		return f, f.into(result)
-	case <-p.conn.gone:
+	case <-p.conn.Gone():
 		select {
 		case f := <-p.answer: // it came just before the end
 			return f, f.into(result)
 		default:
-			return frame{}, p.conn.err
+			return frame{}, p.conn.Err()
 		}
 	case <-ctx.Done():
 		p.conn.mu.Lock()
@@ -132,14 +98,4 @@ func (c *conn) deliver(f frame) bool {
 	}
 	answer <- f
 	return true
-}
-
-// end says that no more answers come, and why.
-func (c *conn) end(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err == nil {
-		c.err = err
-		close(c.gone)
-	}
 }

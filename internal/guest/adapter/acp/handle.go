@@ -2,7 +2,6 @@ package acp
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"paddock/internal/event"
@@ -92,10 +91,4 @@ func (a *adapter) sessionUpdate(p *process, f frame) {
 // note logs a frame that has no event of its own.
 func (a *adapter) note(level, message string, f frame) {
 	a.log(event.Log{Level: level, Message: strings.ToValidUTF8(message, "\uFFFD")}, guest.Source{Type: f.Method, Raw: f.raw})
-}
-
-// malformed notes a line that is no message. Some programs print to stdout what
-// belongs on stderr; the agent goes on.
-func (a *adapter) malformed(_ *process, raw []byte, err error) {
-	a.log(event.Log{Level: "warn", Message: fmt.Sprintf("a line of the agent is no message: %v", err)}, guest.Source{Type: "stdout", Raw: raw})
 }

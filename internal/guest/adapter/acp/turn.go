@@ -30,6 +30,7 @@ type turn struct {
 // Turn is part of guest.Adapter.
 func (a *adapter) Turn(ctx context.Context, prompt guestapi.Prompt, sink guest.Sink) guestapi.End {
 	t := &turn{sink: sink, cancel: make(chan struct{}), asks: map[string]ask{}, say: newTranslation(sink)}
+	a.quiet.Begin()
 	a.mu.Lock()
 	a.turn = t
 	a.mu.Unlock()
