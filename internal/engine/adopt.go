@@ -162,7 +162,7 @@ func (e *Engine) recover(ctx context.Context, a *actor, s session.Session, row s
 	if err != nil {
 		return err
 	}
-	box, err := e.driver.Recover(ctx, handle)
+	box, err := e.driver.Recover(ctx, handle, nil)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (e *Engine) claim(ctx context.Context, a *actor, s session.Session, spec en
 	defer func() { span.End(err) }()
 	ctx, cancel := context.WithTimeout(ctx, claimDeadline)
 	defer cancel()
-	if err := spare.box.Claim(ctx, sandbox.Identity{Session: s.ID.String(), Hostname: hostname(s.Name)}, egressOf(spec)); err != nil {
+	if err := spare.box.Claim(ctx, sandbox.Identity{Session: s.ID.String(), Hostname: hostname(s.Name)}, egressOf(spec), nil); err != nil {
 		spare.letGo()
 		return err
 	}

@@ -88,7 +88,7 @@ func (d *stubDriver) Start(ctx context.Context, h sandbox.Handle, spec sandbox.S
 	return m, nil
 }
 
-func (d *stubDriver) Recover(_ context.Context, h sandbox.Handle) (sandbox.Machine, error) {
+func (d *stubDriver) Recover(_ context.Context, h sandbox.Handle, _ []sandbox.Brokered) (sandbox.Machine, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m := d.machines[h.ID]
@@ -207,7 +207,7 @@ func (m *stubMachine) Control() net.Listener {
 	return m.listener
 }
 func (m *stubMachine) Secret() string { return "secret of " + m.handle.ID }
-func (m *stubMachine) Claim(_ context.Context, who sandbox.Identity, _ sandbox.Egress) error {
+func (m *stubMachine) Claim(_ context.Context, who sandbox.Identity, _ sandbox.Egress, _ []sandbox.Brokered) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.failClaim; err != nil {

@@ -24,7 +24,7 @@ func BenchmarkAttach(b *testing.B) {
 	goroutines := runtime.NumGoroutine()
 	n := 0
 	for b.Loop() {
-		if _, err := u.Attach(b.Context(), fmt.Sprint(n), sandbox.Egress{All: true}); err != nil {
+		if _, err := u.Attach(b.Context(), fmt.Sprint(n), sandbox.Egress{All: true}, nil); err != nil {
 			b.Fatal(err)
 		}
 		n++

@@ -27,15 +27,17 @@ func (*Loopback) Warning() string {
 }
 
 // Attach is part of sandbox.Network. No rules lead anywhere.
-func (l *Loopback) Attach(_ context.Context, id string, _ sandbox.Egress) (nsPath string, err error) {
+func (l *Loopback) Attach(_ context.Context, id string, _ sandbox.Egress, _ []sandbox.Brokered) (nsPath string, err error) {
 	return l.make(id, func() error { return nil })
 }
 
 // Govern is part of sandbox.Network.
-func (*Loopback) Govern(context.Context, string, sandbox.Egress) error { return nil }
+func (*Loopback) Govern(context.Context, string, sandbox.Egress, []sandbox.Brokered) error {
+	return nil
+}
 
 // Rejoin is part of sandbox.Network.
-func (*Loopback) Rejoin(context.Context, string) error { return nil }
+func (*Loopback) Rejoin(context.Context, string, []sandbox.Brokered) error { return nil }
 
 // Leave is part of sandbox.Network.
 func (*Loopback) Leave(string) error { return nil }

@@ -22,15 +22,15 @@ func TestLoopback(t *testing.T) {
 		t.Fatal(err)
 	}
 	host := namespace(t)
-	path, err := loopback.Attach(t.Context(), "one", sandbox.Egress{})
+	path, err := loopback.Attach(t.Context(), "one", sandbox.Egress{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := loopback.Attach(t.Context(), "one", sandbox.Egress{})
+	again, err := loopback.Attach(t.Context(), "one", sandbox.Egress{}, nil)
 	if err != nil || again != path {
 		t.Errorf("attach again: %q, %v; want %q", again, err, path)
 	}
-	other, err := loopback.Attach(t.Context(), "two", sandbox.Egress{})
+	other, err := loopback.Attach(t.Context(), "two", sandbox.Egress{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestHalfMade(t *testing.T) {
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		path, err := loopback.Attach(t.Context(), "half", sandbox.Egress{})
+		path, err := loopback.Attach(t.Context(), "half", sandbox.Egress{}, nil)
 		if err != nil || !isNamespace(path) {
 			t.Errorf("attach: %q, %v", path, err)
 		}

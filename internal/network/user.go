@@ -60,7 +60,7 @@ func New(o Options) (*User, error) {
 	}
 	u := &User{namespaces: n, options: o, resolver: resolver, live: map[string]*attached{}}
 	const trial = "trial"
-	if _, err = u.Attach(context.Background(), trial, sandbox.Egress{}); err == nil {
+	if _, err = u.Attach(context.Background(), trial, sandbox.Egress{}, nil); err == nil {
 		err = u.Detach(context.Background(), trial)
 	}
 	if err != nil {
@@ -77,7 +77,7 @@ func (u *User) Watch(denied func(id string, d sandbox.Denial)) { u.watch.Store(&
 func (*User) Warning() string { return "" }
 
 // Attach is part of sandbox.Network.
-func (u *User) Attach(_ context.Context, id string, rules sandbox.Egress) (nsPath string, err error) {
+func (u *User) Attach(_ context.Context, id string, rules sandbox.Egress, secrets []sandbox.Brokered) (nsPath string, err error) {
 	if err := u.Leave(id); err != nil {
 		return "", err
 	}
@@ -97,11 +97,11 @@ func (u *User) Attach(_ context.Context, id string, rules sandbox.Egress) (nsPat
 		}
 		return "", err
 	}
-	return nsPath, u.serve(id, tap, rules, true)
+	return nsPath, u.serve(id, tap, rules, secrets, true)
 }
 
 // serve puts a gateway at the other end of the device.
-func (u *User) serve(id string, tap *os.File, rules sandbox.Egress, fresh bool) error {
+func (u *User) serve(id string, tap *os.File, rules sandbox.Egress, secrets []sandbox.Brokered, fresh bool) error {
 	a := &attached{gate: egress.NewGate(u.options.Operator, rules)}
 	var err error
 	a.gateway, err = gateway.New(gateway.Options{
@@ -124,7 +124,7 @@ func (u *User) serve(id string, tap *os.File, rules sandbox.Egress, fresh bool) 
 
 // Govern is part of sandbox.Network. The rules are on disk before they are in
 // force: a later server has them too.
-func (u *User) Govern(_ context.Context, id string, rules sandbox.Egress) error {
+func (u *User) Govern(_ context.Context, id string, rules sandbox.Egress, secrets []sandbox.Brokered) error {
 	if err := u.keepRules(id, rules); err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (u *User) Govern(_ context.Context, id string, rules sandbox.Egress) error 
 }
 
 // Rejoin is part of sandbox.Network.
-func (u *User) Rejoin(_ context.Context, id string) error {
+func (u *User) Rejoin(_ context.Context, id string, secrets []sandbox.Brokered) error {
 	if err := u.Leave(id); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (u *User) Rejoin(_ context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return u.serve(id, tap, rules, false)
+	return u.serve(id, tap, rules, secrets, false)
 }
 
 // Leave is part of sandbox.Network.

@@ -43,14 +43,14 @@ func TestUser(t *testing.T) {
 		t.Errorf("a trial leaves %v", left)
 	}
 	rules := sandbox.Egress{Hosts: []string{"example.com"}}
-	path, err := u.Attach(t.Context(), "one", sandbox.Egress{})
+	path, err := u.Attach(t.Context(), "one", sandbox.Egress{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := u.Attach(t.Context(), "one", sandbox.Egress{}); err != nil || again != path {
+	if again, err := u.Attach(t.Context(), "one", sandbox.Egress{}, nil); err != nil || again != path {
 		t.Errorf("attach again: %q, %v", again, err)
 	}
-	if err := u.Govern(t.Context(), "one", rules); err != nil {
+	if err := u.Govern(t.Context(), "one", rules, nil); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -63,7 +63,7 @@ func TestUser(t *testing.T) {
 	}
 
 	next := open(t, folder)
-	if err := next.Rejoin(t.Context(), "one"); err != nil {
+	if err := next.Rejoin(t.Context(), "one", nil); err != nil {
 		t.Fatal(err)
 	}
 	gate := next.live["one"].gate
@@ -72,10 +72,10 @@ func TestUser(t *testing.T) {
 	}
 	// A machine of a build that had only loopback stays as it is.
 	loopback := &Loopback{next.namespaces}
-	if _, err := loopback.Attach(t.Context(), "old", rules); err != nil {
+	if _, err := loopback.Attach(t.Context(), "old", rules, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := next.Rejoin(t.Context(), "old"); err != nil || slices.Contains(devices(t, next, "old"), device) {
+	if err := next.Rejoin(t.Context(), "old", nil); err != nil || slices.Contains(devices(t, next, "old"), device) {
 		t.Errorf("a machine with loopback alone: %v, %v", err, devices(t, next, "old"))
 	}
 	for range 2 {

@@ -37,8 +37,9 @@ type Driver interface {
 
 	// Recover finds a machine that an earlier process of this server started.
 	// It returns ErrGone when the machine does not run (leftovers may remain:
-	// call Destroy). A paused machine is recovered paused.
-	Recover(ctx context.Context, handle Handle) (Machine, error)
+	// call Destroy). A paused machine is recovered paused. The secrets are those
+	// it was started or claimed with: nothing on the host knows them.
+	Recover(ctx context.Context, handle Handle, secrets []Brokered) (Machine, error)
 
 	// Continue lets the guest of a machine that this server holds go on, should
 	// something inside have stopped it (SIGSTOP), and changes nothing else: what
@@ -72,8 +73,9 @@ type Machine interface {
 	// Claim gives a machine that was started for nobody (Spec.Session empty) its
 	// owner: what the guest reads at IdentityMount says so when it returns. The
 	// hostname in force is the guest's to set. Again for the same session is no
-	// error; for another one it is. From then on it may connect to where rules say.
-	Claim(ctx context.Context, who Identity, rules Egress) error
+	// error; for another one it is. From then on it may connect to where rules say,
+	// and its requests get the secrets.
+	Claim(ctx context.Context, who Identity, rules Egress, secrets []Brokered) error
 
 	// Secret is what only this machine's guest knows; the guest shows it when
 	// it dials. It is random, 32 bytes, hex.
@@ -142,6 +144,8 @@ type Spec struct {
 	Files string
 	// Egress is where the machine may connect to, until a Claim says otherwise.
 	Egress Egress
+	// Secrets are what its requests get, likewise. Handles do not have them.
+	Secrets []Brokered
 }
 
 // Identity is whose machine a machine is, as its guest is told.

@@ -31,16 +31,18 @@ type Root struct {
 type Network interface {
 	// Attach makes the namespace of machine id, fit for a machine to be started
 	// in, and returns the path of its namespace file. From then on the machine may
-	// connect to where rules say. Attaching again is no error and gives the same path.
-	Attach(ctx context.Context, id string, rules Egress) (nsPath string, err error)
+	// connect to where rules say, and its requests get the secrets. Attaching again
+	// is no error and gives the same path.
+	Attach(ctx context.Context, id string, rules Egress, secrets []Brokered) (nsPath string, err error)
 
-	// Govern replaces the rules of an attached machine.
-	Govern(ctx context.Context, id string, rules Egress) error
+	// Govern replaces the rules and the secrets of an attached machine.
+	Govern(ctx context.Context, id string, rules Egress, secrets []Brokered) error
 
 	// Rejoin takes up the network of a running machine that an earlier process of
-	// this server attached, with the rules it had. Connections that were open then
-	// end soon. A machine whose namespace has nothing to take up stays as it is.
-	Rejoin(ctx context.Context, id string) error
+	// this server attached, with the rules it had, and these secrets. Connections
+	// that were open then end soon. A machine whose namespace has nothing to take up
+	// stays as it is.
+	Rejoin(ctx context.Context, id string, secrets []Brokered) error
 
 	// Leave lets go of a machine's network without removing it: its open
 	// connections end, and a later process may Rejoin it. Again is no error.

@@ -13,16 +13,16 @@ import (
 )
 
 // Claim is part of sandbox.Machine.
-func (m *machine) Claim(ctx context.Context, who sandbox.Identity, rules sandbox.Egress) error {
+func (m *machine) Claim(ctx context.Context, who sandbox.Identity, rules sandbox.Egress, secrets []sandbox.Brokered) error {
 	release, err := m.driver.turns.take(ctx, m.handle.ID)
 	if err == nil {
 		defer release()
-		err = m.claim(ctx, who, rules)
+		err = m.claim(ctx, who, rules, secrets)
 	}
 	return wrap("claim sandbox "+m.handle.ID, err)
 }
 
-func (m *machine) claim(ctx context.Context, who sandbox.Identity, rules sandbox.Egress) error {
+func (m *machine) claim(ctx context.Context, who sandbox.Identity, rules sandbox.Egress, secrets []sandbox.Brokered) error {
 	if who.Session == "" || who.Hostname == "" {
 		return errors.New("an identity has a session and a hostname")
 	}
@@ -38,7 +38,7 @@ func (m *machine) claim(ctx context.Context, who sandbox.Identity, rules sandbox
 	case owner != "":
 		return fmt.Errorf("it belongs to session %s", owner)
 	}
-	if err := m.driver.options.Network.Govern(ctx, m.handle.ID, rules); err != nil {
+	if err := m.driver.options.Network.Govern(ctx, m.handle.ID, rules, secrets); err != nil {
 		return fmt.Errorf("govern network: %w", err)
 	}
 	return m.folder.name(who)

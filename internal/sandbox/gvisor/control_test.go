@@ -41,7 +41,7 @@ func TestOtherRuntime(t *testing.T) {
 			if err := m.Close(); err != nil {
 				t.Fatal(err)
 			}
-			again, err := newer.Recover(t.Context(), m.Handle())
+			again, err := newer.Recover(t.Context(), m.Handle(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestRuntimeNotKept(t *testing.T) {
 	if _, err := newer.options.Runtimes.Prune(nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newer.Recover(t.Context(), m.Handle()); err == nil || !strings.Contains(err.Error(), "not kept") {
+	if _, err := newer.Recover(t.Context(), m.Handle(), nil); err == nil || !strings.Contains(err.Error(), "not kept") {
 		t.Errorf("recover: %v", err)
 	}
 	if err := newer.Destroy(t.Context(), m.Handle()); err != nil {

@@ -9,7 +9,7 @@ import (
 
 // Recover is part of sandbox.Driver. A machine whose Start did not come to its
 // end is gone: nobody was told of it.
-func (d *Driver) Recover(ctx context.Context, handle sandbox.Handle) (sandbox.Machine, error) {
+func (d *Driver) Recover(ctx context.Context, handle sandbox.Handle, secrets []sandbox.Brokered) (sandbox.Machine, error) {
 	if err := d.check(handle); err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (d *Driver) Recover(ctx context.Context, handle sandbox.Handle) (sandbox.Ma
 	if d.machine(handle.ID) != nil {
 		return nil, fmt.Errorf("sandbox %s is held already", handle.ID)
 	}
-	m, err := d.find(ctx, handle)
+	m, err := d.find(ctx, handle, secrets)
 	if err != nil {
 		return nil, fmt.Errorf("recover sandbox %s: %w", handle.ID, err)
 	}
@@ -30,7 +30,7 @@ func (d *Driver) Recover(ctx context.Context, handle sandbox.Handle) (sandbox.Ma
 }
 
 // find takes hold of a running machine by what is in its folder.
-func (d *Driver) find(ctx context.Context, handle sandbox.Handle) (_ *machine, err error) {
+func (d *Driver) find(ctx context.Context, handle sandbox.Handle, secrets []sandbox.Brokered) (_ *machine, err error) {
 	f := d.folderOf(handle.ID)
 	was, err := f.readStatus()
 	if err != nil {
@@ -83,7 +83,7 @@ func (d *Driver) find(ctx context.Context, handle sandbox.Handle) (_ *machine, e
 	if p.listener, err = f.listen(); err != nil {
 		return nil, err
 	}
-	if err := d.options.Network.Rejoin(ctx, handle.ID); err != nil {
+	if err := d.options.Network.Rejoin(ctx, handle.ID, secrets); err != nil {
 		d.options.Logger.Error("rejoin network; the sandbox has none", "sandbox_id", handle.ID, "error", err)
 	}
 	return d.hold(p, is), nil

@@ -82,7 +82,7 @@ func (s *start) run(ctx context.Context, root string) (*machine, error) {
 		return nil, err
 	}
 	s.passed("folder")
-	nsPath, err := s.options.Network.Attach(ctx, s.handle.ID, s.spec.Egress)
+	nsPath, err := s.options.Network.Attach(ctx, s.handle.ID, s.spec.Egress, s.spec.Secrets)
 	if err != nil {
 		return nil, fmt.Errorf("attach network: %w", err)
 	}

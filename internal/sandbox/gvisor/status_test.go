@@ -64,7 +64,7 @@ func TestRecoverBetween(t *testing.T) {
 			if err := f.writeStatus(test.file); err != nil {
 				t.Fatal(err)
 			}
-			again, err := d.Recover(t.Context(), m.Handle())
+			again, err := d.Recover(t.Context(), m.Handle(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestForeignHandles(t *testing.T) {
 		if err := d.Destroy(t.Context(), handle); err == nil {
 			t.Errorf("destroy of %+v is no error", handle)
 		}
-		if _, err := d.Recover(t.Context(), handle); err == nil {
+		if _, err := d.Recover(t.Context(), handle, nil); err == nil {
 			t.Errorf("recover of %+v is no error", handle)
 		}
 		if _, err := d.Start(t.Context(), handle, spec); err == nil {

@@ -37,7 +37,7 @@ func claim(t *testing.T, h Harness) {
 	}
 	who := newIdentity()
 	for range 2 { // again is no error
-		if err := m.Claim(t.Context(), who, sandbox.Egress{}); err != nil {
+		if err := m.Claim(t.Context(), who, sandbox.Egress{}, nil); err != nil {
 			t.Fatalf("claim: %v", err)
 		}
 	}
@@ -52,7 +52,7 @@ func claim(t *testing.T, h Harness) {
 		t.Errorf("hostname %q, want %q", name, who.Hostname)
 	}
 	for _, other := range []sandbox.Identity{newIdentity(), {}, {Session: who.Session}} {
-		if err := m.Claim(t.Context(), other, sandbox.Egress{}); err == nil {
+		if err := m.Claim(t.Context(), other, sandbox.Egress{}, nil); err == nil {
 			t.Errorf("claimed for %+v", other)
 		}
 	}
@@ -61,7 +61,7 @@ func claim(t *testing.T, h Harness) {
 	}
 
 	owned := h.start(t, h.Open(t), h.spec())
-	if err := owned.Claim(t.Context(), who, sandbox.Egress{}); err == nil {
+	if err := owned.Claim(t.Context(), who, sandbox.Egress{}, nil); err == nil {
 		t.Error("a machine with an owner was claimed by another")
 	}
 }
@@ -74,13 +74,13 @@ func claimRecovered(t *testing.T, h Harness) {
 	}
 	h.destroyLater(t, d, handle)
 	h.Crash(t, spec, h.Steps[len(h.Steps)-1], true) // which pauses it
-	m, err := d.Recover(t.Context(), handle)
+	m, err := d.Recover(t.Context(), handle, nil)
 	if err != nil {
 		t.Fatalf("recover: %v", err)
 	}
 	t.Cleanup(func() { m.Close() })
 	who := newIdentity()
-	if err := m.Claim(t.Context(), who, sandbox.Egress{}); err != nil {
+	if err := m.Claim(t.Context(), who, sandbox.Egress{}, nil); err != nil {
 		t.Errorf("claim: %v", err)
 	}
 	if err := m.Resume(t.Context()); err != nil {
@@ -92,5 +92,5 @@ func claimRecovered(t *testing.T, h Harness) {
 	if err := d.Destroy(t.Context(), handle); err != nil {
 		t.Fatalf("destroy: %v", err)
 	}
-	wantGone(t, "claim", m.Claim(t.Context(), who, sandbox.Egress{}))
+	wantGone(t, "claim", m.Claim(t.Context(), who, sandbox.Egress{}, nil))
 }

@@ -39,7 +39,7 @@ func planIsPure(t *testing.T, h Harness) {
 	if h.lists(t, d, spec.ID) {
 		t.Error("a planned machine is listed among the leftovers")
 	}
-	if _, err := d.Recover(t.Context(), one); !errors.Is(err, sandbox.ErrGone) {
+	if _, err := d.Recover(t.Context(), one, nil); !errors.Is(err, sandbox.ErrGone) {
 		t.Errorf("recover of a planned machine: %v, want ErrGone", err)
 	}
 	if err := d.Destroy(t.Context(), one); err != nil {
@@ -136,7 +136,7 @@ func killed(t *testing.T, h Harness) {
 	if err := m.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
-	_, err := d.Recover(t.Context(), m.Handle())
+	_, err := d.Recover(t.Context(), m.Handle(), nil)
 	wantGone(t, "recover", err)
 }
 
@@ -180,7 +180,7 @@ func destroy(t *testing.T, h Harness) {
 	if err := d.Destroy(t.Context(), handle); err != nil {
 		t.Errorf("destroy again: %v", err)
 	}
-	_, err = d.Recover(t.Context(), handle)
+	_, err = d.Recover(t.Context(), handle, nil)
 	wantGone(t, "recover", err)
 
 	paused := h.start(t, d, h.spec())
@@ -207,7 +207,7 @@ func destroyHalfMade(t *testing.T, h Harness) {
 				t.Error("the half made machine is not listed among the leftovers")
 			}
 			if step != h.Steps[len(h.Steps)-1] {
-				if m, err := d.Recover(t.Context(), handle); err == nil {
+				if m, err := d.Recover(t.Context(), handle, nil); err == nil {
 					m.Close()
 				} else {
 					wantGone(t, "recover", err)

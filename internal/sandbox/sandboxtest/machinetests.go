@@ -276,7 +276,7 @@ func memoryAlarm(t *testing.T, h Harness) {
 		t.Fatalf("close: %v", err)
 	}
 	g.conn.Close()
-	again, err := h.Open(t).Recover(t.Context(), m.Handle())
+	again, err := h.Open(t).Recover(t.Context(), m.Handle(), nil)
 	if err != nil {
 		t.Fatalf("recover: %v", err)
 	}
@@ -301,7 +301,7 @@ func recoverClosed(t *testing.T, h Harness) {
 	}
 	g.conn.Close()
 
-	again, err := h.Open(t).Recover(t.Context(), m.Handle())
+	again, err := h.Open(t).Recover(t.Context(), m.Handle(), nil)
 	if err != nil {
 		t.Fatalf("recover: %v", err)
 	}
@@ -344,7 +344,7 @@ func recoverCrashed(t *testing.T, h Harness) {
 		}
 		h.destroyLater(t, d, handle)
 		h.Crash(t, spec, h.Steps[len(h.Steps)-1], paused)
-		m, err := d.Recover(t.Context(), handle)
+		m, err := d.Recover(t.Context(), handle, nil)
 		if err != nil {
 			t.Fatalf("recover: %v", err)
 		}
@@ -362,7 +362,7 @@ func recoverCrashed(t *testing.T, h Harness) {
 			}
 		}
 		wantSame(t, m, m.Secret(), 0)
-		if _, err := d.Recover(t.Context(), handle); err == nil {
+		if _, err := d.Recover(t.Context(), handle, nil); err == nil {
 			t.Error("a machine that is held is recovered again")
 		}
 	}
