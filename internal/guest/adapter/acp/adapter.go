@@ -139,7 +139,7 @@ func startError(err error) error {
 
 func (p *process) initialize(ctx context.Context) error {
 	params := initializeParams{ProtocolVersion: protocolVersion, Info: clientInfo{Name: "paddock", Title: "Paddock", Version: "1"}}
-	if err := p.call(ctx, "initialize", params, &p.capabilities); err != nil {
+	if err := p.Call(ctx, "initialize", params, &p.capabilities); err != nil {
 		return err
 	}
 	if v := p.capabilities.ProtocolVersion; v != protocolVersion {
@@ -164,7 +164,7 @@ func (a *adapter) openSession(ctx context.Context, p *process, session string) (
 		params.SessionID = ""
 	}
 	var result sessionResult
-	if err := p.call(ctx, "session/new", params, &result); err != nil {
+	if err := p.Call(ctx, "session/new", params, &result); err != nil {
 		return "", err
 	}
 	if result.SessionID == "" {
@@ -179,13 +179,13 @@ func (a *adapter) openSession(ctx context.Context, p *process, session string) (
 func (p *process) reopen(ctx context.Context, params sessionParams) error {
 	err := errors.New("the agent keeps no conversations")
 	if p.capabilities.Capabilities.Session.Resume != nil {
-		if err = p.call(ctx, "session/resume", params, nil); err == nil {
+		if err = p.Call(ctx, "session/resume", params, nil); err == nil {
 			return nil
 		}
 	}
 	if p.capabilities.Capabilities.LoadSession {
 		p.setReplaying(true)
-		err = p.call(ctx, "session/load", params, nil)
+		err = p.Call(ctx, "session/load", params, nil)
 		p.setReplaying(false)
 	}
 	return err

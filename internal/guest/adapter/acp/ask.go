@@ -7,6 +7,7 @@ import (
 	"paddock/internal/event"
 	"paddock/internal/guest"
 	"paddock/internal/guest/adapter/named"
+	"paddock/internal/guest/adapter/rpc"
 	"paddock/internal/guestapi"
 )
 
@@ -31,10 +32,10 @@ func (t *turn) open(key string, q ask) bool {
 }
 
 // permission translates session/request_permission.
-func (a *adapter) permission(p *process, t *turn, f frame) {
+func (a *adapter) permission(p *process, t *turn, f rpc.Frame) {
 	var params permissionParams
 	if err := json.Unmarshal(f.Params, &params); err != nil {
-		p.refuse(f, codeInvalidParams, "invalid params: "+err.Error())
+		p.Refuse(f.ID, rpc.InvalidParams, "invalid params: "+err.Error())
 		return
 	}
 	q := ask{id: f.ID, options: params.Options, editable: params.Meta.Paddock.Editable}
@@ -42,7 +43,7 @@ func (a *adapter) permission(p *process, t *turn, f frame) {
 		p.settle(q, guestapi.Answer{Decision: guestapi.Cancel})
 		return
 	}
-	source := guest.Source{Type: f.Method, Raw: f.raw}
+	source := guest.Source{Type: f.Method, Raw: f.Raw}
 	tool := t.say.asked(params.ToolCall, source)
 	key := t.sink.NewKey()
 	if !t.open(key, q) {
@@ -81,10 +82,10 @@ func describe(t *tool, workspace string) (event.Action, event.AskDetails) {
 
 // elicitation translates elicitation/create. Of its modes we have declared form
 // only; an agent that sends a person to an address is told no.
-func (a *adapter) elicitation(p *process, t *turn, f frame) {
+func (a *adapter) elicitation(p *process, t *turn, f rpc.Frame) {
 	var params elicitationParams
 	if err := json.Unmarshal(f.Params, &params); err != nil {
-		p.refuse(f, codeInvalidParams, "invalid params: "+err.Error())
+		p.Refuse(f.ID, rpc.InvalidParams, "invalid params: "+err.Error())
 		return
 	}
 	q := ask{id: f.ID, question: true}
@@ -104,7 +105,7 @@ func (a *adapter) elicitation(p *process, t *turn, f frame) {
 	t.sink.Ask(guestapi.Ask{
 		Key: key, Action: event.ActionUnspecified, Payload: f.Params,
 		Details: event.AskDetails{Tool: "question", Question: params.Message, Schema: params.Schema},
-	}, guest.Source{Type: f.Method, Raw: f.raw})
+	}, guest.Source{Type: f.Method, Raw: f.Raw})
 }
 
 // Answer is part of guest.Adapter.
@@ -139,7 +140,7 @@ func (t *turn) withdraw() {
 // settle tells the agent what was decided.
 func (p *process) settle(q ask, answer guestapi.Answer) {
 	if q.question {
-		p.send(outgoing{ID: q.id, Result: elicitationAnswer(answer)})
+		p.Answer(q.id, elicitationAnswer(answer))
 		return
 	}
 	result := permissionAnswer(q.options, answer)
@@ -147,7 +148,7 @@ func (p *process) settle(q ask, answer guestapi.Answer) {
 		result.Meta = &ourMeta{}
 		result.Meta.Paddock.UpdatedInput = answer.Input
 	}
-	p.send(outgoing{ID: q.id, Result: result})
+	p.Answer(q.id, result)
 }
 
 func elicitationAnswer(answer guestapi.Answer) elicitationResult {

@@ -6,25 +6,20 @@ import (
 
 	"paddock/internal/event"
 	"paddock/internal/guest"
-)
-
-// JSON-RPC error codes that we send.
-const (
-	codeMethodNotFound = -32601
-	codeInvalidParams  = -32602
+	"paddock/internal/guest/adapter/rpc"
 )
 
 // handle takes one frame of the agent, in the reading goroutine.
-func (a *adapter) handle(p *process, f frame) {
+func (a *adapter) handle(p *process, f rpc.Frame) {
 	switch {
-	case f.Method == "" && f.hasID():
+	case f.Method == "" && f.HasID():
 		if t := a.turnOf(p); t != nil && t.isAnswer(f) {
 			t.say.close() // what follows is no part of the turn
 		}
-		if !p.deliver(f) {
+		if !p.Deliver(f) {
 			a.note("debug", "the agent answered a question that was not asked", f)
 		}
-	case f.hasID():
+	case f.HasID():
 		a.request(p, f)
 	case f.Method == "session/update":
 		a.sessionUpdate(p, f)
@@ -35,20 +30,16 @@ func (a *adapter) handle(p *process, f frame) {
 	}
 }
 
-func (a *adapter) request(p *process, f frame) {
+func (a *adapter) request(p *process, f rpc.Frame) {
 	switch f.Method {
 	case "session/request_permission":
 		a.permission(p, a.turnOf(p), f)
 	case "elicitation/create":
 		a.elicitation(p, a.turnOf(p), f)
 	default: // file and terminal methods too: we declared none
-		p.refuse(f, codeMethodNotFound, "Method not found: "+f.Method)
+		p.Refuse(f.ID, rpc.MethodNotFound, "Method not found: "+f.Method)
 		a.note("debug", "the agent asked for "+f.Method+", which is not offered", f)
 	}
-}
-
-func (p *process) refuse(f frame, code int, message string) {
-	p.send(outgoing{ID: f.ID, Error: &rpcError{Code: code, Message: message}})
 }
 
 // turnOf gives the running turn if p plays it.
@@ -67,7 +58,7 @@ func (a *adapter) turnOf(p *process) *turn {
 	return t
 }
 
-func (a *adapter) sessionUpdate(p *process, f frame) {
+func (a *adapter) sessionUpdate(p *process, f rpc.Frame) {
 	if p.isReplaying() {
 		return
 	}
@@ -77,7 +68,7 @@ func (a *adapter) sessionUpdate(p *process, f frame) {
 		return
 	}
 	u := params.Update
-	if t := a.turnOf(p); t != nil && t.say.update(u, f.raw) {
+	if t := a.turnOf(p); t != nil && t.say.update(u, f.Raw) {
 		t.sink.Alive(guest.Source{Type: u.Kind})
 		return
 	}
@@ -89,6 +80,6 @@ func (a *adapter) sessionUpdate(p *process, f frame) {
 }
 
 // note logs a frame that has no event of its own.
-func (a *adapter) note(level, message string, f frame) {
-	a.log(event.Log{Level: level, Message: strings.ToValidUTF8(message, "\uFFFD")}, guest.Source{Type: f.Method, Raw: f.raw})
+func (a *adapter) note(level, message string, f rpc.Frame) {
+	a.log(event.Log{Level: level, Message: strings.ToValidUTF8(message, "\uFFFD")}, guest.Source{Type: f.Method, Raw: f.Raw})
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"paddock/internal/event"
+	"paddock/internal/guest/adapter/rpc"
 )
 
 const codeAuthRequired = -32000
@@ -36,7 +37,7 @@ var (
 )
 
 // classify gives the failure code of an agent's error.
-func classify(e *rpcError) event.FailureCode {
+func classify(e *rpc.Error) event.FailureCode {
 	if e.Code == codeAuthRequired {
 		return event.ModelError
 	}

@@ -5,11 +5,12 @@ import (
 
 	"paddock/internal/event"
 	"paddock/internal/guest"
+	"paddock/internal/guest/adapter/rpc"
 )
 
 // process is one run of the agent's program.
 type process struct {
-	*conn
+	*rpc.Conn
 
 	// Set while the agent is brought up, before anybody else sees it.
 	session      string
@@ -23,7 +24,7 @@ type process struct {
 
 // startProcess starts the agent's program; the error is a sentence for people.
 func (a *adapter) startProcess() (*process, error) {
-	p := &process{conn: newConn()}
+	p := &process{Conn: rpc.New()}
 	if err := p.Start(a.services, a.agent.Argv, a.dir, reader{a, p}); err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ type reader struct {
 
 // Line is part of program.Handler.
 func (r reader) Line(line []byte) {
-	f, err := parse(line)
+	f, err := rpc.Parse(line)
 	if err != nil {
 		r.TooLong(line, err)
 		return

@@ -7,6 +7,7 @@ import (
 
 	"paddock/internal/event"
 	"paddock/internal/guest"
+	"paddock/internal/guest/adapter/rpc"
 	"paddock/internal/guestapi"
 )
 
@@ -18,9 +19,9 @@ type turn struct {
 
 	mu        sync.Mutex
 	cancelled bool
-	over      bool     // nothing more is asked
-	process   *process // that has the prompt; nil before
-	call      pending  // the prompt; valid with process
+	over      bool        // nothing more is asked
+	process   *process    // that has the prompt; nil before
+	call      rpc.Pending // the prompt; valid with process
 	asks      map[string]ask
 
 	// Only the reading goroutine uses these while the turn runs, then only Turn.
@@ -61,7 +62,7 @@ func (a *adapter) play(ctx context.Context, t *turn, prompt guestapi.Prompt) gue
 		return guestapi.End{Outcome: guestapi.EndCancelled}
 	}
 	var result promptResult
-	answer, err := call.wait(ctx, &result)
+	answer, err := call.Wait(ctx, &result)
 	a.detach(t)
 	t.withdraw()
 	if err != nil {
@@ -72,7 +73,7 @@ func (a *adapter) play(ctx context.Context, t *turn, prompt guestapi.Prompt) gue
 	}
 	end := t.conclude(result)
 	t.say.finish(end.Outcome == guestapi.EndCompleted)
-	a.spend(t, result, guest.Source{Type: "session/prompt", Raw: answer.raw}, &end)
+	a.spend(t, result, guest.Source{Type: "session/prompt", Raw: answer.Raw}, &end)
 	return end
 }
 
@@ -90,22 +91,22 @@ func (a *adapter) detach(t *turn) {
 
 // give sends the prompt, unless the turn is cancelled already. A cancel that
 // comes later is queued behind it.
-func (t *turn) give(p *process, prompt guestapi.Prompt) (pending, bool) {
+func (t *turn) give(p *process, prompt guestapi.Prompt) (rpc.Pending, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.cancelled {
-		return pending{}, false
+		return rpc.Pending{}, false
 	}
 	t.process = p
-	t.call = p.begin("session/prompt", promptParams{SessionID: p.session, Prompt: []content{{Type: "text", Text: prompt.Text}}})
+	t.call = p.Begin("session/prompt", promptParams{SessionID: p.session, Prompt: []content{{Type: "text", Text: prompt.Text}}})
 	return t.call, true
 }
 
 // isAnswer says whether a response is the prompt's.
-func (t *turn) isAnswer(f frame) bool {
+func (t *turn) isAnswer(f rpc.Frame) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return string(f.ID) == t.call.id
+	return t.call.IsAnswer(f)
 }
 
 // Cancel is part of guest.Adapter.
@@ -128,7 +129,7 @@ func (a *adapter) Cancel() {
 	if p == nil {
 		return
 	}
-	p.send(outgoing{Method: "session/cancel", Params: cancelParams{p.session}})
+	p.Notify("session/cancel", cancelParams{p.session})
 	t.withdraw() // the agent, told to stop, learns that nobody will answer
 }
 
@@ -154,7 +155,7 @@ func (a *adapter) failure(t *turn, err error, starting bool) guestapi.End {
 	if t.isCancelled() {
 		return guestapi.End{Outcome: guestapi.EndCancelled, Text: t.say.answer()}
 	}
-	var refused *rpcError
+	var refused *rpc.Error
 	if errors.As(err, &refused) {
 		code := classify(refused)
 		if starting && code == event.ToolError {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"paddock/internal/event"
+	"paddock/internal/guest/adapter/rpc"
 	"paddock/internal/guestapi"
 )
 
@@ -39,7 +40,7 @@ func TestClassify(t *testing.T) {
 		{-32603, "out of luck", `"text"`, event.ToolError},
 		{-32603, "", `{"status":"bad"}`, event.ToolError},
 	} {
-		if got := classify(&rpcError{Code: c.code, Message: c.message, Data: json.RawMessage(c.data)}); got != c.want {
+		if got := classify(&rpc.Error{Code: c.code, Message: c.message, Data: json.RawMessage(c.data)}); got != c.want {
 			t.Errorf("%d %q %s: %d, want %d", c.code, c.message, c.data, got, c.want)
 		}
 	}
@@ -214,15 +215,6 @@ func TestJoinerKeepsEscapedBackslash(t *testing.T) {
 	}
 	if got := j.add(json.RawMessage(`17`)); got != "" {
 		t.Errorf("%q", got)
-	}
-}
-
-func TestParse(t *testing.T) {
-	if f, err := parse([]byte(`{"id":1}`)); err != nil || !f.hasID() || string(f.raw) != `{"id":1}` {
-		t.Errorf("%+v %v", f, err)
-	}
-	if f, err := parse([]byte("nonsense")); err == nil || string(f.raw) != "nonsense" {
-		t.Errorf("%+v %v", f, err)
 	}
 }
 

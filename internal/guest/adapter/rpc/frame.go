@@ -1,4 +1,4 @@
-package acp
+package rpc
 
 import (
 	"bytes"
@@ -6,29 +6,35 @@ import (
 	"fmt"
 )
 
-// frame is one JSON-RPC message: a request (ID and Method), a notification
+// The error codes of JSON-RPC that we send.
+const (
+	MethodNotFound = -32601
+	InvalidParams  = -32602
+)
+
+// Frame is one JSON-RPC message: a request (ID and Method), a notification
 // (Method) or a response (ID, and Result or Error).
-type frame struct {
+type Frame struct {
 	ID     json.RawMessage `json:"id,omitempty"`
 	Method string          `json:"method,omitempty"`
 	Params json.RawMessage `json:"params,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
-	Error  *rpcError       `json:"error,omitempty"`
+	Error  *Error          `json:"error,omitempty"`
 
-	raw []byte // the line it came in
+	Raw []byte `json:"-"` // the line it came in
 }
 
-// hasID says whether the frame wants, or is, an answer.
-func (f frame) hasID() bool { return len(f.ID) > 0 && !bytes.Equal(f.ID, []byte("null")) }
+// HasID says whether the frame wants, or is, an answer.
+func (f Frame) HasID() bool { return len(f.ID) > 0 && !bytes.Equal(f.ID, []byte("null")) }
 
-// rpcError is the error of a response.
-type rpcError struct {
+// Error is the error of a response.
+type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-func (e *rpcError) Error() string {
+func (e *Error) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("error %d without a message", e.Code)
 	}
@@ -42,7 +48,7 @@ type outgoing struct {
 	Method  string          `json:"method,omitempty"`
 	Params  any             `json:"params,omitempty"`
 	Result  any             `json:"result,omitempty"`
-	Error   *rpcError       `json:"error,omitempty"`
+	Error   *Error          `json:"error,omitempty"`
 }
 
 func (o outgoing) line() []byte {
@@ -51,18 +57,18 @@ func (o outgoing) line() []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(o); err != nil {
-		panic("acp: encode " + o.Method + ": " + err.Error()) // our own types always encode
+		panic("rpc: encode " + o.Method + ": " + err.Error()) // our own types always encode
 	}
 	return b.Bytes()
 }
 
-// parse reads a line of the agent. The error says that it is no JSON-RPC
+// Parse reads a line of the agent. The error says that it is no JSON-RPC
 // message; the frame then keeps the line all the same.
-func parse(line []byte) (frame, error) {
-	var f frame
+func Parse(line []byte) (Frame, error) {
+	var f Frame
 	if err := json.Unmarshal(line, &f); err != nil {
-		return frame{raw: line}, err
+		return Frame{Raw: line}, err
 	}
-	f.raw = line
+	f.Raw = line
 	return f, nil
 }
