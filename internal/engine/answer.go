@@ -137,13 +137,18 @@ func (e *Engine) answered(c *change, a approval.Approval) error {
 // sendAnswer tells the guest, in the background. If that fails it is told again
 // when it is back (repeatAnswers).
 func (e *Engine) sendAnswer(a approval.Approval, content map[string]any) {
+	e.tell(a, guestAnswer(a, content))
+}
+
+// tell gives the guest an answer, in the background.
+func (e *Engine) tell(a approval.Approval, answer guestapi.Answer) {
 	m := e.machineOf(a.Session)
 	if m == nil {
 		return
 	}
 	e.spawn(func(ctx context.Context) {
 		_, err := ask(ctx, m, func(g guestapi.Guest) (struct{}, error) {
-			return struct{}{}, g.Answer(ctx, a.Key, guestAnswer(a, content))
+			return struct{}{}, g.Answer(ctx, a.Key, answer)
 		})
 		if err != nil && ctx.Err() == nil {
 			e.log.Warn("tell answer to guest", "session_id", a.Session, "hitl_id", a.ID, "error", err)

@@ -39,6 +39,12 @@ func (e *Engine) asked(c *change, run *session.Run, q guestapi.Ask, r guestapi.R
 		if decided, err := e.decideByGrant(c, a); err != nil || decided {
 			return err
 		}
+		if q.Wait == guestapi.WaitNever {
+			why := a.Asked.Details.Because + " (this agent cannot wait for a person here)"
+			c.emit(run.ID, event.PolicyDenied, deniedBy(q, why))
+			c.later(func() { e.tell(a, guestapi.Answer{Decision: guestapi.Wait, Reason: a.Asked.Details.Because}) })
+			return nil
+		}
 	}
 	open, err := c.tx.Approvals(c.ctx, c.s.ID, true)
 	if err != nil {
@@ -64,6 +70,9 @@ func (e *Engine) asked(c *change, run *session.Run, q guestapi.Ask, r guestapi.R
 	draft.SourceType, draft.SourceRaw = r.SourceType, r.SourceRaw
 	c.drafts = append(c.drafts, draft)
 	c.later(func() { e.clockRun(c.s.ID, time.Time{}) })
+	if q.Wait == guestapi.WaitElsewhere {
+		c.later(func() { e.tell(a, guestapi.Answer{Decision: guestapi.Wait}) })
+	}
 	return c.tx.SaveApproval(a)
 }
 

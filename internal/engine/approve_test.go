@@ -67,3 +67,30 @@ func TestPolicyDecidesAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// An agent that stands still elsewhere is told that a person is asked; one that
+// cannot wait is told that one would have to be, and nobody is asked.
+func TestAskThatDoesNotWaitHere(t *testing.T) {
+	h := newHouse(t)
+	v, m, run := h.working(demoSpec)
+	report := func(key string, wait guestapi.AskWait) {
+		m.guest.report(t, run, guestapi.ReportAsk, "", guestapi.Ask{Key: key, Action: event.ActionBash, Details: event.AskDetails{Command: "ls"}, Wait: wait})
+		if a := <-m.guest.answers; a.Decision != guestapi.Wait || (a.Reason == "") != (wait == guestapi.WaitElsewhere) {
+			t.Errorf("%s: guest was told %+v", wait, a)
+		}
+	}
+	report("k1", guestapi.WaitNever)
+	h.pending(v, 0)
+	report("k2", guestapi.WaitElsewhere)
+	a := h.pending(v, 1)[0]
+	if err := h.Answer(context.Background(), h.team, v.Name, a.ID.String(), Answer{Outcome: approval.OutcomeApprove}); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-m.guest.answers; a.Decision != guestapi.Allow {
+		t.Errorf("guest was told %+v", a)
+	}
+	want := []event.Kind{event.RunStarted, event.PolicyDenied, event.HumanInputRequested, event.HumanInputReceived}
+	if got := kinds(h.history(v), run); !slices.Equal(got, want) {
+		t.Errorf("events are %v", got)
+	}
+}

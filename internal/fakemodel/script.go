@@ -10,6 +10,7 @@
 //	WRITE: PATH TEXT  calls the agent's tool that writes files, likewise
 //	READ: PATH        calls the agent's tool that reads files, likewise
 //	MCP: PART         calls the first tool with PART in its name with text "ping"
+//	CALL: TOOL JSON   calls that tool with that input, likewise
 //	ASKUSER           calls the agent's tool that asks the user which colour
 //	THINK             reasons before it answers, where the protocol has words for it
 //	SLOW: N           says 1 to N, one number each 200 ms
@@ -75,7 +76,7 @@ func (r *request) lastUser() string {
 	return r.users[len(r.users)-1]
 }
 
-var directive = regexp.MustCompile(`(?m)\b(RUNESC|RUN|WRITE|READ|MCP|ASKUSER|THINK|SLOW|ERRONCE|ERR|CUT)\b:? ?(.*)$`)
+var directive = regexp.MustCompile(`(?m)\b(RUNESC|RUN|WRITE|READ|MCP|CALL|ASKUSER|THINK|SLOW|ERRONCE|ERR|CUT)\b:? ?(.*)$`)
 
 // script plays what the requests say. Of what was before it knows only which
 // texts it has refused once.

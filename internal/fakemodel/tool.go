@@ -1,6 +1,7 @@
 package fakemodel
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,8 +32,11 @@ var toolNames = map[string][]string{
 
 // use makes the call of a word; nil when the agent has no tool for it.
 func (r *request) use(word, argument string) *call {
-	if word == "MCP" {
+	switch word {
+	case "MCP":
 		return r.useNamed(argument)
+	case "CALL":
+		return r.useExactly(argument)
 	}
 	escalated := word == "RUNESC"
 	if escalated {
@@ -62,6 +66,22 @@ func (r *request) useNamed(part string) *call {
 	if t := r.tool([]string{"exec"}); t != nil && t.custom {
 		return &call{tool: *t, text: fmt.Sprintf(
 			"const name = Object.keys(tools).concat(ALL_TOOLS.map(t => t.name)).find(n => n.includes(%q)); text(await tools[name]({text: 'ping'}));", part)}
+	}
+	return nil
+}
+
+// useExactly calls a tool with an input that is written out.
+func (r *request) useExactly(argument string) *call {
+	name, text, _ := strings.Cut(argument, " ")
+	var input object
+	if json.Unmarshal([]byte(text), &input) != nil {
+		return nil
+	}
+	if t := r.tool([]string{name}); t != nil {
+		return &call{tool: *t, input: input}
+	}
+	if t := r.tool([]string{"exec"}); t != nil && t.custom {
+		return &call{tool: *t, text: fmt.Sprintf("text(await tools[%q](%s));", name, text)}
 	}
 	return nil
 }

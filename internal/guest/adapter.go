@@ -50,6 +50,10 @@ type Services struct {
 	// sentence for people.
 	Spawn func(argv []string, dir string, files [3]*os.File) (*proc.Process, error)
 
+	// Environ is what the session and the agent were given as environment; Spawn
+	// adds it by itself.
+	Environ func() map[string]string
+
 	// Log reports an entry that belongs to no turn.
 	Log func(log event.Log, source Source)
 }

@@ -142,7 +142,7 @@ func (d *Daemon) Configure(_ context.Context, config guestapi.Config) error {
 		if !ok {
 			return fault.New(fault.BadRequest, "there is no adapter %q; there are none and %v", word, slices.Sorted(maps.Keys(d.options.Adapters)))
 		}
-		adapter = make(config.Agent, Services{Spawn: d.spawn, Log: d.noTurnLog})
+		adapter = make(config.Agent, Services{Spawn: d.spawn, Environ: d.given, Log: d.noTurnLog})
 	}
 	d.config, d.adapter = &config, adapter
 	if adapter != nil {
@@ -194,9 +194,9 @@ func (d *Daemon) Cancel(_ context.Context, run id.Run) (guestapi.CancelOutcome, 
 // Answer is part of guestapi.Guest.
 func (d *Daemon) Answer(_ context.Context, key string, answer guestapi.Answer) error {
 	switch answer.Decision {
-	case guestapi.Allow, guestapi.Deny, guestapi.Cancel:
+	case guestapi.Allow, guestapi.Deny, guestapi.Cancel, guestapi.Wait:
 	default:
-		return fault.New(fault.BadRequest, "the decision is %q; it is allow, deny or cancel", answer.Decision)
+		return fault.New(fault.BadRequest, "the decision is %q; it is allow, deny, cancel or wait", answer.Decision)
 	}
 	if adapter, err := d.agent(); err == nil {
 		adapter.Answer(key, answer)

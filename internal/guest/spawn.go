@@ -1,11 +1,24 @@
 package guest
 
 import (
+	"maps"
 	"os"
 
 	"paddock/internal/fault"
 	"paddock/internal/guest/proc"
 )
+
+// given is the environment of the agent that is not the daemon's choice.
+func (d *Daemon) given() map[string]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	env := map[string]string{}
+	if d.config != nil {
+		maps.Copy(env, d.config.Env)
+		maps.Copy(env, d.config.Agent.Env)
+	}
+	return env
+}
 
 // spawn starts a process of the agent; see Services.
 func (d *Daemon) spawn(argv []string, dir string, stdio [3]*os.File) (*proc.Process, error) {

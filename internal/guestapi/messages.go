@@ -146,6 +146,9 @@ const (
 	Allow  Decision = "allow"
 	Deny   Decision = "deny"
 	Cancel Decision = "cancel" // the run ends; nobody decided
+	// Wait settles nothing: a person has to decide. Only an ask that says how it
+	// waits is told so, and it may be lost.
+	Wait Decision = "wait"
 )
 
 // Answer is the reply to an Ask.
@@ -201,7 +204,20 @@ type Ask struct {
 	Action     event.Action     `json:"action"`
 	Details    event.AskDetails `json:"details"`
 	Payload    json.RawMessage  `json:"payload,omitempty"`
+	// Wait says what to do where a person has to decide.
+	Wait AskWait `json:"wait,omitempty"`
 }
+
+// AskWait says how an ask waits for a person.
+type AskWait string
+
+// The ways to wait. A guest that says other than WaitHere does without the answer
+// Wait where it does not come.
+const (
+	WaitHere      AskWait = ""          // the turn stands still
+	WaitElsewhere AskWait = "elsewhere" // the agent has another place to stand still at, and is told to go there
+	WaitNever     AskWait = "never"     // the agent cannot: no person is asked, and it is told that one would have to be
+)
 
 // EndOutcome says how a turn ended.
 type EndOutcome string
