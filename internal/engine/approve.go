@@ -27,7 +27,7 @@ func (e *Engine) asked(c *change, run *session.Run, q guestapi.Ask, r guestapi.R
 	a := approval.Approval{ID: id.New[id.Approval](), Team: c.s.Team, Session: c.s.ID, Run: run.ID, Key: q.Key, State: approval.Pending, At: c.now}
 	a.Asked = event.Asked{HITLID: a.ID.String(), ToolCallID: q.ToolCallID, Action: q.Action, Details: q.Details, Payload: q.Payload}
 	if q.Details.Question == "" {
-		switch v := judge(env.Spec.Permissions, q); v.Action {
+		switch v := judge(env.Spec, q); v.Action {
 		case policy.Allow:
 			return e.decideByPolicy(c, a, approval.Approved, "")
 		case policy.Deny:

@@ -250,13 +250,22 @@ func guestConfig(s session.Session, spec environment.Spec) guestapi.Config {
 		agent.Argv = spec.Command
 	}
 	if f := spec.Permissions.Filesystem; f.Restricts() {
-		folders, allowed := f.Writable(guestapi.Workspace, guestapi.AgentHome)
+		folders, allowed := f.Writable(guestapi.Workspace, agentHome(spec))
 		agent.Confined = &guestapi.Confined{Folders: folders, Allowed: allowed}
 	}
+	agent.Root = spec.RunAs == environment.AsRoot
 	for _, t := range spec.Tools {
 		agent.Tools = append(agent.Tools, guestapi.Tool(t))
 	}
 	return guestapi.Config{Session: s.ID.String(), Hostname: hostname(s.Name), Agent: agent, Env: spec.Env}
+}
+
+// agentHome is the home of the agent's user.
+func agentHome(spec environment.Spec) string {
+	if spec.RunAs == environment.AsRoot {
+		return guestapi.RootHome
+	}
+	return guestapi.AgentHome
 }
 
 // clearMachine ends and forgets whatever machine the session has, or had.

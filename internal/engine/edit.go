@@ -23,7 +23,7 @@ func (e *Engine) allowsEdit(c *change, a approval.Approval, input json.RawMessag
 		return err
 	}
 	q := guestapi.Ask{Action: a.Asked.Action, Details: edited(a.Asked.Details, input)}
-	if v := judge(env.Spec.Permissions, q); v.Action == policy.Deny {
+	if v := judge(env.Spec, q); v.Action == policy.Deny {
 		return fault.New(fault.Unprocessable, "the policy denies that input: %s", v.why)
 	}
 	return nil

@@ -16,8 +16,8 @@ type verdict struct {
 }
 
 // judge holds what an agent asks to do against the session's policy.
-func judge(p environment.Permissions, q guestapi.Ask) verdict {
-	rules := p.Policy(guestapi.Workspace, guestapi.AgentHome)
+func judge(spec environment.Spec, q guestapi.Ask) verdict {
+	rules := spec.Permissions.Policy(guestapi.Workspace, agentHome(spec))
 	call := wants(q)
 	v := rules.Decide(call)
 	if q.Details.Guessed {

@@ -49,7 +49,7 @@ permissions:
 		{event.ActionUnspecified, event.AskDetails{Kind: "other", Tool: "mcp__docs__x; y"}, policy.Ask},
 		{event.ActionUnspecified, event.AskDetails{Kind: "other", Tool: "Task"}, policy.Ask},
 	} {
-		if v := judge(spec.Permissions, guestapi.Ask{Action: c.action, Details: c.details}); v.Action != c.want {
+		if v := judge(spec, guestapi.Ask{Action: c.action, Details: c.details}); v.Action != c.want {
 			t.Errorf("%+v: %s because of %s, want %s", c.details, v.Action, v.why, c.want)
 		}
 	}

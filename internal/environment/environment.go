@@ -36,7 +36,14 @@ type Spec struct {
 	Approvals   Approvals         `json:"approvals"`
 	Egress      Egress            `json:"egress,omitzero"`
 	Tools       []Tool            `json:"tools,omitempty"`
+	RunAs       string            `json:"run_as,omitempty"` // the agent's user; empty: AsAgent
 }
+
+// The users that an agent may run as.
+const (
+	AsAgent = "agent"
+	AsRoot  = "root"
+)
 
 // Approvals says what becomes of a question that nobody answers.
 type Approvals struct {

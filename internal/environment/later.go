@@ -15,7 +15,7 @@ func laterKeys() map[string]string {
 		}
 	}
 	add("", `secrets sandbox network policy mcp mcp_servers repo repos repo_hint repository repositories
-		setup image run_as checkpoint_runs triggers webhooks workspace workspace_id skills model models prompt
+		setup image checkpoint_runs triggers webhooks workspace workspace_id skills model models prompt
 		system_prompt instructions runtime adapter openai region resources resume_on_topoff files ports volumes hooks
 		idle_timeout_seconds budget credentials description labels version`, "is not supported yet")
 	add("", "apiVersion kind metadata spec",

@@ -90,6 +90,7 @@ var specFields = fields{
 	"egress":       (*parser).egress,
 	"approvals":    func(p *parser, v value) { p.fields(v, approvalFields, "timeout: 1h") },
 	"tools":        (*parser).tools,
+	"run_as":       (*parser).runAs,
 }
 
 var approvalFields = fields{
@@ -164,6 +165,12 @@ func (p *parser) variables(v value, example string) (env map[string]string) {
 	return env
 }
 
+func (p *parser) runAs(v value) {
+	if user, _ := p.choice(v, []string{AsAgent, AsRoot}); user == AsRoot {
+		p.spec.RunAs = user
+	}
+}
+
 // items reads a list whose entries are more than a text.
 func (p *parser) items(v value, example string, most int, each func(value)) {
 	switch n := len(v.node.Content); {
@@ -192,8 +199,10 @@ func (p *parser) whole() {
 	}
 	p.checkFilesystem()
 	p.checkTools()
+	p.warn("run_as", p.spec.RunAs == AsRoot && p.spec.Agent != "none",
+		"root can undo what keeps an agent to its rules inside its sandbox, approvals included; the sandbox, its size and egress bind it as ever")
 	p.warn("idle_timeout", p.spec.KeepWarm, "has no effect with keep_warm: the session is never paused for being idle")
-	for _, path := range []string{"permissions.default", "permissions.defaultAction", "permissions.rules", "permissions.filesystem", "max_run_time", "approvals.timeout", "approvals.on_timeout"} {
+	for _, path := range []string{"permissions.default", "permissions.defaultAction", "permissions.rules", "permissions.filesystem", "run_as", "max_run_time", "approvals.timeout", "approvals.on_timeout"} {
 		p.warn(path, p.spec.Agent == "none", "has no effect with agent: none, which runs nothing")
 	}
 }

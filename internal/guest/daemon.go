@@ -55,6 +55,7 @@ type Daemon struct {
 	stop    context.CancelFunc
 	work    sync.WaitGroup
 	table   *proc.Table
+	tree    *proc.Tree // of the agent and all it starts
 	journal *journal.Journal
 	files   files.Workspace
 	execs   execs
@@ -82,7 +83,8 @@ func New(options Options) *Daemon {
 	}
 	d.execs = execs{daemon: d, byID: map[id.Exec]*execution{}}
 	d.turns = turns{daemon: d}
-	d.relief = newRelief(options)
+	d.tree = &proc.Tree{Group: options.TreeGroup}
+	d.relief = newRelief(options, d.tree)
 	d.work.Go(d.janitor)
 	d.work.Go(func() { d.relief.run(ctx) })
 	return d
@@ -135,6 +137,9 @@ func (d *Daemon) Configure(_ context.Context, config guestapi.Config) error {
 		}
 		d.config = &config
 		return nil
+	}
+	if config.Agent.Root {
+		d.tree.Apart()
 	}
 	var adapter Adapter
 	if word := config.Agent.Adapter; word != "none" {

@@ -53,6 +53,9 @@ func (x *execs) start(ctx context.Context, key id.Exec, request guestapi.ExecReq
 		return nil, err
 	}
 	spec.Tasks = d.options.AgentTasks
+	if d.asRoot() {
+		spec.Tasks += spec.Tasks / 8 // half of what the agent, root as well, is not given
+	}
 	enough := d.relief.want()
 	e, err := startExecution(d.ctx, d.table, spec, request.Stdin, request.Timeout)
 	if err != nil {

@@ -48,7 +48,7 @@ func (d *Daemon) Relieve(ctx context.Context, need int64) (int, error) {
 func (d *Daemon) endGreedy(need int64) (guilty owner, ended []proc.Use) {
 	defer d.relief.bar()()
 	defer proc.StopAll()()
-	uses := proc.Uses(d.options.TreeGroup)
+	uses := proc.Uses(d.tree)
 	owners := byOwner(uses)
 	if len(owners) == 0 {
 		return owner{}, nil

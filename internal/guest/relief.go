@@ -30,7 +30,7 @@ const (
 // relief stops the agent's tree in a crowded machine, but not the agent itself,
 // for moments in which an exec would otherwise not come through.
 type relief struct {
-	group uint32
+	tree  *proc.Tree
 	agent atomic.Int64 // pid of the agent itself
 	many  int          // processes from which on the machine is held to be crowded; 0: never
 
@@ -43,8 +43,8 @@ type relief struct {
 
 // newRelief takes a machine to be crowded when it has half of the tasks that the
 // agent may have.
-func newRelief(options Options) *relief {
-	return &relief{group: options.TreeGroup, many: int(options.AgentTasks / 2), changed: make(chan struct{})}
+func newRelief(options Options, tree *proc.Tree) *relief {
+	return &relief{tree: tree, many: int(options.AgentTasks / 2), changed: make(chan struct{})}
 }
 
 // change does f under the lock and wakes everybody.
@@ -132,7 +132,7 @@ func (r *relief) hold(ctx context.Context, long time.Duration) (enough bool) {
 	}
 	enough = true
 	if r.many > 0 && len(proc.Pids()) >= r.many {
-		release := proc.Hold(r.group, int(r.agent.Load()))
+		release := proc.Hold(r.tree, int(r.agent.Load()))
 		enough = r.await(ctx, long, r.needless)
 		release()
 	}

@@ -22,7 +22,7 @@ func (d *Daemon) given() map[string]string {
 
 // spawn starts a process of the agent; see Services.
 func (d *Daemon) spawn(argv []string, dir string, stdio [3]*os.File) (*proc.Process, error) {
-	user := d.options.Agent
+	user := d.agentUser()
 	user.Groups = []uint32{d.options.TreeGroup}
 	spec, err := d.command(user, argv, dir, d.sessionEnv())
 	if err != nil {
@@ -30,14 +30,17 @@ func (d *Daemon) spawn(argv []string, dir string, stdio [3]*os.File) (*proc.Proc
 	}
 	spec.Files = stdio
 	started := spec
-	if len(d.options.Launcher) > 0 {
-		started = spec.Limited(d.options.Launcher, d.options.AgentTasks)
-	}
-	if confined := d.confined(); confined != nil {
-		if len(d.options.Launcher) == 0 {
-			return nil, fault.New(fault.NotSupported, "permissions.filesystem cannot be kept here, so the agent is not started")
-		}
-		started = spec.Caged(d.options.Launcher, d.options.AgentTasks, d.writable(*confined))
+	launcher, confined := d.options.Launcher, d.confined()
+	switch {
+	case len(launcher) == 0 && confined != nil:
+		return nil, fault.New(fault.NotSupported, "permissions.filesystem cannot be kept here, so the agent is not started")
+	case len(launcher) == 0:
+	case confined != nil:
+		started = spec.Caged(launcher, d.options.AgentTasks, d.writable(*confined))
+	case user.UID == 0:
+		started = spec.Apart(launcher, d.options.AgentTasks)
+	default:
+		started = spec.Limited(launcher, d.options.AgentTasks)
 	}
 	p, err := d.table.Start(started)
 	if err != nil {

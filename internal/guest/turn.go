@@ -78,7 +78,7 @@ func (t *turns) remember(run id.Run, begins bool) {
 
 func (t *turns) play(adapter Adapter, u *turn, prompt guestapi.Prompt) {
 	d := t.daemon
-	s := &sink{ctx: d.ctx, journal: d.journal, run: u.run.String(), begin: func() { u.begin(proc.Remember(d.options.TreeGroup, int(d.relief.agent.Load()))) }, last: time.Now()}
+	s := &sink{ctx: d.ctx, journal: d.journal, run: u.run.String(), begin: func() { u.begin(proc.Remember(d.tree, int(d.relief.agent.Load()))) }, last: time.Now()}
 	end := adapter.Turn(d.ctx, prompt, s)
 	if u.close() {
 		d.killTurn(u, treeGrace) // what the agent left running must not outlive a cancel
@@ -190,7 +190,7 @@ func (d *Daemon) killTurn(u *turn, grace time.Duration) {
 	defer d.relief.bar()()
 	ctx, cancel := context.WithTimeout(d.ctx, grace)
 	defer cancel()
-	proc.KillTree(ctx, d.options.TreeGroup, before)
+	proc.KillTree(ctx, d.tree, before)
 }
 
 // noTurnLog is the sink of entries that belong to no turn.

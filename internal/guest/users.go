@@ -18,7 +18,7 @@ import (
 // The users of a sandbox.
 var (
 	agentUser = proc.User{Name: guestapi.AgentUser, Home: guestapi.AgentHome, UID: guestapi.AgentUID, GID: guestapi.AgentGID}
-	rootUser  = proc.User{Name: "root", Home: "/root"}
+	rootUser  = proc.User{Name: "root", Home: guestapi.RootHome}
 )
 
 func (d *Daemon) user(name string) (proc.User, error) {
@@ -29,6 +29,20 @@ func (d *Daemon) user(name string) (proc.User, error) {
 		return d.options.Root, nil
 	}
 	return proc.User{}, fault.New(fault.BadRequest, "the user is %q; it is %s or %s", name, d.options.Agent.Name, d.options.Root.Name)
+}
+
+// agentUser is who the agent runs as.
+func (d *Daemon) agentUser() proc.User {
+	if d.asRoot() {
+		return d.options.Root
+	}
+	return d.options.Agent
+}
+
+func (d *Daemon) asRoot() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.config != nil && d.config.Agent.Root
 }
 
 // environ is the whole environment of a process: nothing of the daemon's own,

@@ -42,7 +42,7 @@ func (d *Daemon) writable(c guestapi.Confined) []string {
 }
 
 func (d *Daemon) addWritable(paths []string, name string) []string {
-	where, err := proc.Where(name, d.options.Agent)
+	where, err := proc.Where(name, d.agentUser())
 	if err == nil && where == "/" {
 		err = errors.New("it leads to /")
 	}

@@ -21,6 +21,7 @@ const (
 	AgentGID    = 1000
 	AgentUser   = "agent"
 	AgentHome   = "/home/agent"
+	RootHome    = "/root"
 )
 
 // Versions of the protocol. A host speaks its own version and the one before,

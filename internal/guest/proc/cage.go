@@ -18,14 +18,30 @@ import (
 // with it, and nothing leads out: it has no capabilities, and in namespaces that
 // it may make itself what is read-only stays so (mount_namespaces(7)).
 
+// A program of root that is the agent's has a user namespace of its own, too,
+// with a file system of its own only where it is bound to folders: in there it is
+// as much root as root outside is, but for the machine's limits, and nothing that
+// it starts gets out.
+
+// cage says what a process is started in.
+type cage string
+
+const (
+	none  cage = ""
+	apart cage = "apart" // a user namespace
+	shut  cage = "shut"  // and a mount namespace
+)
+
 // order is what a launcher is told.
 type order struct {
 	Tasks    uint64   `json:"tasks,omitempty"` // task limit; 0: none of its own
-	Caged    bool     `json:"caged,omitempty"`
+	Confine  bool     `json:"confine,omitempty"`
 	Writable []string `json:"writable,omitempty"` // see Caged
-	UID      uint32   `json:"uid,omitempty"`      // who to become in the cage
+	Become   bool     `json:"become,omitempty"`   // root of the cage becomes its user
+	UID      uint32   `json:"uid,omitempty"`
 	GID      uint32   `json:"gid,omitempty"`
-	Dir      string   `json:"dir,omitempty"` // where to go in the cage
+	Keep     uint64   `json:"keep,omitempty"` // capabilities of UID 0 there, a bit each
+	Dir      string   `json:"dir,omitempty"`  // where to go in the cage
 }
 
 // Caged makes spec start its program, as Limited does, in a cage in which only
@@ -33,8 +49,34 @@ type order struct {
 // them. What is not there any more is an error of the launcher's. /dev and /proc
 // stay as they are. Only root's Table can start it.
 func (s Spec) Caged(launcher []string, tasks uint64, writable []string) Spec {
-	s.caged = true
-	return s.launched(launcher, order{Tasks: tasks, Caged: true, Writable: writable, UID: s.User.UID, GID: s.User.GID, Dir: s.Dir})
+	s.cage = shut
+	return s.inside(launcher, order{Tasks: tasks, Confine: true, Writable: writable})
+}
+
+// Apart makes spec start its program, as Limited does, in a user namespace of its
+// own. Only root's Table can start it.
+func (s Spec) Apart(launcher []string, tasks uint64) Spec {
+	s.cage = apart
+	return s.inside(launcher, order{Tasks: tasks})
+}
+
+func (s Spec) inside(launcher []string, o order) Spec {
+	o.Become, o.UID, o.GID, o.Dir = true, s.User.UID, s.User.GID, s.Dir
+	if s.User.UID == 0 {
+		o.Keep = usual()
+	}
+	return s.launched(launcher, o)
+}
+
+// usual are the capabilities that root of a cage keeps: those of this process,
+// but for the one that has to do with mounts, namespaces and all the rest.
+func usual() uint64 {
+	sets, err := capabilities()
+	if err != nil {
+		return 0
+	}
+	held := uint64(sets[0].Permitted) | uint64(sets[1].Permitted)<<32
+	return held &^ (1 << unix.CAP_SYS_ADMIN)
 }
 
 func (s Spec) launched(launcher []string, o order) Spec {
@@ -47,14 +89,10 @@ func (s Spec) launched(launcher []string, o order) Spec {
 	return s
 }
 
-// enterCage finishes, from inside, the cage that a launcher was started in. The
-// calling thread has to execute the program: others keep their bounding set.
-func (o order) enterCage() error {
+// confine mounts, from inside, what is to be read-only.
+func (o order) confine() error {
 	runtime.LockOSThread()
 	if err := confine(o.Writable); err != nil {
-		return err
-	}
-	if err := become(o.UID, o.GID); err != nil {
 		return err
 	}
 	// Where we stand is below the mounts that were made since.
@@ -64,14 +102,30 @@ func (o order) enterCage() error {
 	return nil
 }
 
+// become gives the cage's root its user. The calling thread has to execute the
+// program: others keep their bounding set.
+func (o order) become() error {
+	runtime.LockOSThread()
+	if o.UID == 0 {
+		return dropBoundingSet(o.Keep) // with the program's start the other sets follow
+	}
+	return become(o.UID, o.GID)
+}
+
 // allIDs maps every user and group of a new namespace to the same one outside,
 // so that all files have their owners.
 var allIDs = []syscall.SysProcIDMap{{Size: 1<<32 - 1}}
 
-// cage makes a process start as root of new namespaces, but in the groups of the
+// build makes a process start as root of new namespaces, but in the groups of the
 // user who it is to become, so that it is of that user's tree from the first.
-func cage(attr *syscall.SysProcAttr, user User) {
-	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS
+func (c cage) build(attr *syscall.SysProcAttr, user User) {
+	if c == none {
+		return
+	}
+	attr.Cloneflags = unix.CLONE_NEWUSER
+	if c == shut {
+		attr.Cloneflags |= unix.CLONE_NEWNS
+	}
 	attr.UidMappings, attr.GidMappings, attr.GidMappingsEnableSetgroups = allIDs, allIDs, true
 	attr.Credential = &syscall.Credential{Groups: user.Groups}
 }

@@ -88,6 +88,68 @@ func folder(t *testing.T) string {
 	return dir
 }
 
+// An agent that is root is so in a namespace of its own, and what it starts is of
+// its tree, whatever groups that has.
+func TestApart(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root makes namespaces")
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := newTable(t)
+	script := `chown 1000:1000 mine && stat -c '%u %g' mine
+mount -t tmpfs none /mnt 2>/dev/null && echo mounted
+(ulimit -u 5000) 2>/dev/null && echo more
+id -u; id -G
+setpriv --reuid 1000 --regid 1000 --clear-groups sh -c '(setsid sleep 1000 <&- >&- 2>&- &); id -u; id -G'`
+	dir := folder(t)
+	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec := Spec{Path: "/bin/sh", Argv: []string{"sh", "-c", script}, Dir: dir, User: User{Groups: []uint32{testGroup}}, Env: []string{"PATH=" + DefaultPath}, Files: [3]*os.File{r, w, w}}
+	stranger := start(t, table, nil, "echo ready; sleep 1000")
+	stranger.line(t)
+	p, err := table.Start(spec.Apart([]string{self, launchWord}, 4321))
+	w.Close()
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) {
+		t.Skipf("this host lets nobody make namespaces: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	<-p.Done()
+	if want := "1000 1000\n0\n0 61999\n1000\n1000\n"; err != nil || string(text) != want {
+		t.Errorf("%q, want %q (%v)", text, want, err)
+	}
+	tree := &Tree{Group: testGroup}
+	if left := Scan(tree); len(left) != 0 {
+		t.Errorf("left in the group: %v", left)
+	}
+	tree.Apart()
+	left := Scan(tree)
+	if slices.ContainsFunc(left, func(k Task) bool { return k.Pid == stranger.Pid }) {
+		t.Error("a stranger is held to be of the tree")
+	}
+	ours := slices.DeleteFunc(left, func(k Task) bool {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", k.Pid))
+		return err != nil || string(line) != "sleep\x001000\x00" // the host may have namespaces of others
+	})
+	if len(ours) != 1 {
+		t.Fatalf("in the tree: %v", left)
+	}
+	if err := unix.Kill(ours[0].Pid, unix.SIGKILL); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCage(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root makes cages")

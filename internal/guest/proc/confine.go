@@ -150,7 +150,7 @@ func unescape(text string) string {
 // calling goroutine is locked to its thread, which is the one that will execute
 // the program.
 func become(uid, gid uint32) error {
-	if err := dropBoundingSet(); err != nil {
+	if err := dropBoundingSet(0); err != nil {
 		return err
 	}
 	if err := syscall.Setresgid(int(gid), int(gid), int(gid)); err != nil {

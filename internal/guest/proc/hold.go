@@ -79,7 +79,7 @@ func unborn(stat []byte, name string, parent int) bool {
 // meanwhile would take them for stopped by somebody, and leave them so.
 var standing sync.Mutex
 
-// Hold stops the processes of the group's tree, but spare, until release is
+// Hold stops the processes of the tree, but spare, until release is
 // called. It stops every process of the machine at once, which nothing that
 // forks in a loop outruns, and then lets go on what is not of the tree. For that
 // it has to be pid 1, whom the signal does not reach; anybody else holds
@@ -88,17 +88,16 @@ var standing sync.Mutex
 //
 // A process that a Table is just starting may be among the stopped, so nothing
 // here may wait for the Table.
-func Hold(group uint32, spare int) (release func()) {
+func Hold(tree *Tree, spare int) (release func()) {
 	goOn := StopAll()
 	if os.Getpid() != 1 {
 		return goOn
 	}
-	want := strconv.FormatUint(uint64(group), 10)
 	for _, pid := range Pids() {
 		status, err := look(pid, "status")
 		switch {
 		case pid == 1 || before[pid]:
-		case err == nil && inGroup(status, want) && pid != spare:
+		case err == nil && tree.has(pid, status) && pid != spare:
 			_ = unix.Kill(pid, unix.SIGSTOP) // one that was being born is not stopped yet
 		default:
 			_ = unix.Kill(pid, unix.SIGCONT)

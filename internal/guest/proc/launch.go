@@ -52,9 +52,14 @@ func Launch(args []string) error {
 		}
 	}
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(launchOOMScore), 0) // not every kernel has it
-	if o.Caged {
-		if err := o.enterCage(); err != nil {
+	if o.Confine {
+		if err := o.confine(); err != nil {
 			return fmt.Errorf("the agent cannot be kept to the folders of permissions.filesystem, so it was not started: %w", err)
+		}
+	}
+	if o.Become {
+		if err := o.become(); err != nil {
+			return fmt.Errorf("the agent cannot be given its user, so it was not started: %w", err)
 		}
 	}
 	if err := syscall.Exec(args[1], args[2:], os.Environ()); err != nil {

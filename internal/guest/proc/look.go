@@ -24,20 +24,25 @@ var stuck sync.Map
 // look reads a file of /proc/PID. One that does not come is errStuck, from then on
 // at once.
 func look(pid int, name string) ([]byte, error) {
-	return lookAt("/proc/"+strconv.Itoa(pid)+"/"+name, pid, lookMost)
+	return lookAt("/proc/"+strconv.Itoa(pid)+"/"+name, pid, lookMost, os.ReadFile)
 }
 
-func lookAt(path string, pid int, most time.Duration) ([]byte, error) {
+// lookLink reads a link of /proc/PID, likewise.
+func lookLink(pid int, name string) (string, error) {
+	return lookAt("/proc/"+strconv.Itoa(pid)+"/"+name, pid, lookMost, os.Readlink)
+}
+
+func lookAt[T any](path string, pid int, most time.Duration, read func(path string) (T, error)) (nothing T, _ error) {
 	if _, is := stuck.Load(pid); is {
-		return nil, errStuck
+		return nothing, errStuck
 	}
 	type answer struct {
-		text []byte
+		text T
 		err  error
 	}
 	told := make(chan answer, 1)
 	go func() {
-		text, err := os.ReadFile(path)
+		text, err := read(path)
 		told <- answer{text, err}
 		stuck.Delete(pid)
 	}()
@@ -54,5 +59,5 @@ func lookAt(path string, pid int, most time.Duration) ([]byte, error) {
 		stuck.Delete(pid)
 	default:
 	}
-	return nil, errStuck
+	return nothing, errStuck
 }

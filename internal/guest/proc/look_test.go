@@ -19,7 +19,7 @@ func TestLookAtWhatIsStuck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, most := range []time.Duration{10 * time.Millisecond, time.Hour} { // the second finds it in the list
-		if _, err := lookAt(pipe, pid, most); !errors.Is(err, errStuck) {
+		if _, err := lookAt(pipe, pid, most, os.ReadFile); !errors.Is(err, errStuck) {
 			t.Fatalf("%v", err)
 		}
 	}

@@ -25,7 +25,7 @@ func newPlainThread() *plainThread {
 // serve runs on the thread, which ends with it.
 func (p *plainThread) serve(stop <-chan struct{}) {
 	runtime.LockOSThread() // never unlocked: nothing else may run on this thread
-	p.failed = dropBoundingSet()
+	p.failed = dropBoundingSet(0)
 	close(p.ready)
 	for {
 		select {
@@ -48,10 +48,14 @@ func (p *plainThread) run(start func() error) error {
 	return <-done
 }
 
-// dropBoundingSet drops every capability that the kernel knows; it answers
-// EINVAL past the last one (prctl(2), PR_CAPBSET_DROP).
-func dropBoundingSet() error {
+// dropBoundingSet drops every capability that the kernel knows, but those to
+// keep, a bit each; it answers EINVAL past the last one (prctl(2),
+// PR_CAPBSET_DROP).
+func dropBoundingSet(keep uint64) error {
 	for c := uintptr(0); ; c++ {
+		if c < 64 && keep&(1<<c) != 0 {
+			continue
+		}
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		if errors.Is(err, unix.EINVAL) {
 			return nil

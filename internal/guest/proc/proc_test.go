@@ -39,6 +39,8 @@ func TestMain(m *testing.M) {
 
 const testGroup = 61999
 
+var testTree = &Tree{Group: testGroup}
+
 type shell struct {
 	*Process
 	out *os.File // read end of its stdout
@@ -228,11 +230,11 @@ func TestKillTree(t *testing.T) {
 	agent.line(t)
 	stranger.line(t)
 	service.line(t)
-	before := Scan(testGroup)
+	before := Scan(testTree)
 	if len(before) < 3 {
 		t.Fatalf("scan: %v", before)
 	}
-	past := Remember(testGroup, agent.Pid)
+	past := Remember(testTree, agent.Pid)
 	// The turn: a child that leaves its session, its parent and its environment, and forks on.
 	turn := start(t, table, []uint32{testGroup}, `
 		setsid env -i /bin/sh -c 'while :; do /bin/sleep 0.01 & done' >/dev/null 2>&1 &
@@ -246,8 +248,8 @@ func TestKillTree(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	KillTree(ctx, testGroup, past)
-	served, left := 0, members(testGroup)
+	KillTree(ctx, testTree, past)
+	served, left := 0, members(testTree)
 	for _, m := range left {
 		switch {
 		case slices.Contains(before, m.Task):
@@ -267,7 +269,7 @@ func TestKillTree(t *testing.T) {
 		default:
 		}
 	}
-	KillTree(ctx, testGroup, Past{})
+	KillTree(ctx, testTree, Past{})
 	<-agent.Done()
 }
 
@@ -311,7 +313,7 @@ func TestUses(t *testing.T) {
 	table := newTable(t)
 	p := start(t, table, nil, "echo ready; sleep 1000")
 	p.line(t)
-	all := Uses(testGroup)
+	all := Uses(testTree)
 	i := slices.IndexFunc(all, func(u Use) bool { return u.Pid == p.Pid })
 	if i < 0 {
 		t.Fatal("a running process is not listed")

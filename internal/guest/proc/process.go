@@ -22,7 +22,7 @@ type Spec struct {
 	// a moment after the start, which who means harm might use: this is for
 	// programs that run wild.
 	Tasks uint64
-	caged bool // by Caged
+	cage  cage // by Caged and Apart
 }
 
 // User is who a process runs as.
@@ -33,7 +33,7 @@ type User struct {
 	UID   uint32
 	GID   uint32
 	// Groups are the supplementary groups. A process without capabilities
-	// cannot leave one, so a group also marks a tree of processes: see Scan.
+	// cannot leave one, so a group also marks a tree of processes: see Tree.
 	Groups []uint32
 }
 

@@ -94,9 +94,7 @@ func (t *Table) Start(spec Spec) (*Process, error) {
 	if t.root {
 		attr.Sys.Credential = spec.User.credential()
 	}
-	if spec.caged {
-		cage(attr.Sys, spec.User)
-	}
+	spec.cage.build(attr.Sys, spec.User)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var pid int
@@ -105,7 +103,7 @@ func (t *Table) Start(spec Spec) (*Process, error) {
 		return err
 	}
 	var err error
-	if t.root && spec.User.UID != 0 && !spec.caged { // a launcher gives the set up in its cage
+	if t.root && spec.User.UID != 0 && spec.cage == none { // a launcher gives the set up in its cage
 		err = t.plain.run(fork)
 	} else {
 		err = fork()

@@ -3,7 +3,11 @@ package proc
 import (
 	"bytes"
 	"context"
+	"os"
+	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,25 +26,54 @@ type member struct {
 	parent int // pid; 1 once its parent is gone
 }
 
-// Scan lists the running processes (no zombies) that have group among their
-// supplementary groups. Groups are inherited by every descendant, whether it
+// Tree is what tells the processes of an agent from all others: a group among
+// their supplementary groups. Groups are inherited by every descendant, whether it
 // left its session, lost its parent or emptied its environment, and only
-// CAP_SETGID can drop them: so this is the tree of whatever was started with
-// the group, and nobody can sneak out of it.
-func Scan(group uint32) (tasks []Task) {
-	for _, m := range members(group) {
+// CAP_SETGID can drop them: so these are all that was started with the group,
+// and nobody can sneak out of it.
+type Tree struct {
+	Group uint32
+	apart atomic.Bool
+}
+
+// Apart says that the agent runs as root in a user namespace of its own (see
+// Spec.Apart). There it may drop groups, as su does; but no way leads out of the
+// namespace, so whoever is in another one than this process is of the tree, too.
+func (t *Tree) Apart() { t.apart.Store(true) }
+
+// has says whether a running process (no zombie) is of the tree, given its
+// /proc/PID/status.
+func (t *Tree) has(pid int, status []byte) bool {
+	if inGroup(status, strconv.FormatUint(uint64(t.Group), 10)) {
+		return true
+	}
+	if !t.apart.Load() || !alive(status) {
+		return false
+	}
+	where, err := lookLink(pid, "ns/user")
+	return err == nil && where != ownNamespace()
+}
+
+// ownNamespace names the user namespace of this process.
+var ownNamespace = sync.OnceValue(func() string {
+	name, _ := os.Readlink("/proc/self/ns/user") // without it all others are of the tree, which Apart says is so
+	return name
+})
+
+// Scan lists the processes of the tree.
+func Scan(tree *Tree) (tasks []Task) {
+	for _, m := range members(tree) {
 		tasks = append(tasks, m.Task)
 	}
 	return tasks
 }
 
 // members gives the tree by pid.
-func members(group uint32) map[int]member {
-	want := strconv.FormatUint(uint64(group), 10)
+func members(tree *Tree) map[int]member {
 	all := map[int]member{}
 	for _, pid := range Pids() {
 		status, err := look(pid, "status")
-		if err != nil || !inGroup(status, want) {
+		if err != nil || !tree.has(pid, status) {
 			continue
 		}
 		stat, err := look(pid, "stat")
@@ -54,21 +87,25 @@ func members(group uint32) map[int]member {
 	return all
 }
 
-// inGroup reads /proc/PID/status: a process that is no zombie and has the group.
-func inGroup(status []byte, group string) bool {
-	alive, member := true, false
+// alive reads /proc/PID/status: a process that is no zombie.
+func alive(status []byte) bool {
 	for line := range bytes.Lines(status) {
-		switch fields := bytes.Fields(line); {
-		case len(fields) < 2:
-		case string(fields[0]) == "State:":
-			alive = fields[1][0] != 'Z' && fields[1][0] != 'X'
-		case string(fields[0]) == "Groups:":
-			for _, g := range fields[1:] {
-				member = member || string(g) == group
-			}
+		if fields := bytes.Fields(line); len(fields) > 1 && string(fields[0]) == "State:" {
+			return fields[1][0] != 'Z' && fields[1][0] != 'X'
 		}
 	}
-	return alive && member
+	return false
+}
+
+// inGroup reads /proc/PID/status: a process that is no zombie and has the group.
+func inGroup(status []byte, group string) bool {
+	for line := range bytes.Lines(status) {
+		fields := bytes.Fields(line)
+		if len(fields) > 1 && string(fields[0]) == "Groups:" {
+			return slices.ContainsFunc(fields[1:], func(g []byte) bool { return string(g) == group }) && alive(status)
+		}
+	}
+	return false
 }
 
 // origin reads fields 4 and 22 of /proc/PID/stat: the parent and the start time.
@@ -99,9 +136,9 @@ type Past struct {
 	own   map[Task]bool // the agent and its descendants among them
 }
 
-// Remember gives the group's tree as it is now; agent is the pid of its agent.
-func Remember(group uint32, agent int) Past {
-	all := members(group)
+// Remember gives the tree as it is now; agent is the pid of its agent.
+func Remember(tree *Tree, agent int) Past {
+	all := members(tree)
 	p := Past{tasks: map[Task]bool{}, own: map[Task]bool{}}
 	for _, m := range all {
 		p.tasks[m.Task] = true
@@ -147,12 +184,12 @@ const (
 	crowd = 64
 )
 
-// KillTree ends every process of the group's tree but those that spare spares,
+// KillTree ends every process of the tree but those that spare spares,
 // and returns when none of them is left or ctx is over. Processes are stopped
 // before any is killed, so that one which forks in a loop cannot outrun it; where
 // it might all the same, the whole machine stands still (see StopAll) until it
 // is over.
-func KillTree(ctx context.Context, group uint32, spare Past) {
+func KillTree(ctx context.Context, tree *Tree, spare Past) {
 	stopped := map[Task]bool{}
 	goOn := func() {}
 	defer func() { goOn() }()
@@ -162,7 +199,7 @@ func KillTree(ctx context.Context, group uint32, spare Past) {
 			still, goOn = true, StopAll()
 		}
 		fresh = false
-		all := members(group)
+		all := members(tree)
 		for _, m := range all {
 			if !stopped[m.Task] && !spare.spares(m, all) {
 				stopped[m.Task], fresh = true, true
@@ -172,7 +209,7 @@ func KillTree(ctx context.Context, group uint32, spare Past) {
 	}
 	for clean := 0; clean < calm; {
 		clean++
-		all := members(group)
+		all := members(tree)
 		for _, m := range all {
 			if stopped[m.Task] || !spare.spares(m, all) {
 				clean = 0

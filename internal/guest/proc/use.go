@@ -11,13 +11,12 @@ type Use struct {
 	Task
 	Name    string // as the kernel has it: at most 15 bytes, of any kind
 	Session int    // its session, see setsid(2)
-	Member  bool   // it belongs to the group's tree, see Scan
+	Member  bool   // it belongs to the tree
 	Bytes   int64  // pages of it that are in memory; those it shares count too
 }
 
 // Uses lists the running processes, but this one.
-func Uses(group uint32) []Use {
-	want := strconv.FormatUint(uint64(group), 10)
+func Uses(tree *Tree) []Use {
 	page := int64(os.Getpagesize())
 	var uses []Use
 	for _, pid := range Pids() {
@@ -36,7 +35,7 @@ func Uses(group uint32) []Use {
 		if err != nil {
 			continue
 		}
-		u.Pid, u.Member = pid, inGroup(status, want)
+		u.Pid, u.Member = pid, tree.has(pid, status)
 		uses = append(uses, u)
 	}
 	return uses
