@@ -186,7 +186,7 @@ type CreateFromEnvironment struct {
 
 // CreateLegacy Asks for a session of an agent kind.
 type CreateLegacy struct {
-	// AgentKind AGENT_KIND_NONE; the other agents are named by a spec.
+	// AgentKind AGENT_KIND_NONE, or that of a known agent: AGENT_KIND_CLAUDE_CODE, AGENT_KIND_CODEX_CLI, AGENT_KIND_OPENCODE, AGENT_KIND_CURSOR_CLI. Others are named by a spec.
 	AgentKind string `json:"agent_kind"`
 
 	// IdleTimeoutSeconds 60 to 86400, 900 when left out.
@@ -755,8 +755,11 @@ type Session struct {
 	// AcceptsInput Whether an input would be taken now: it has an agent, its conversation goes on, and it is ready or paused.
 	AcceptsInput bool `json:"accepts_input"`
 
-	// Adapter The agent's word in the spec: demo, none, custom.
+	// Adapter The agent's word in the spec, such as demo, codex or custom.
 	Adapter string `json:"adapter"`
+
+	// AdapterVersion The version of the installed agent that it uses for good; left out where none is installed for it.
+	AdapterVersion string `json:"adapter_version,omitempty,omitzero"`
 
 	// AgentKind AGENT_KIND_NONE without an agent, AGENT_KIND_CUSTOM for agents that the public protocol has no word for.
 	AgentKind string `json:"agent_kind"`

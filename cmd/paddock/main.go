@@ -44,7 +44,7 @@ func serve(ctx context.Context, cfg cli.ServeConfig) error {
 		return err
 	}
 	err = daemon.Run(ctx, daemon.Config{
-		Version: version, Listen: cfg.Listen, DataDir: cfg.DataDir, TemplateDir: cfg.TemplateDir,
+		Version: version, Listen: cfg.Listen, DataDir: cfg.DataDir, TemplateDir: cfg.TemplateDir, AgentsDir: cfg.AgentsDir,
 		MaxActiveSessions: cfg.MaxActiveSessions, Pool: cfg.Pool,
 		SaveEvery:    cfg.SaveEvery,
 		Reserve:      engine.Room{Memory: int64(cfg.MemoryReserve) << 20, Disk: int64(cfg.DiskReserve) << 20},

@@ -84,6 +84,12 @@ const (
 // that a session uses, as it is seen inside.
 const Dir = "{dir}"
 
+// Mount is where the folder of installed agents is seen inside.
+const Mount = "/opt/paddock/agents"
+
+// Place is the folder of an installed version as it is seen inside.
+func Place(name, version string) string { return path.Join(Mount, name, version) }
+
 // Names lists the agents in the order of the catalogue.
 func Names() []string {
 	names := make([]string, len(catalogue))

@@ -29,6 +29,7 @@ type ServeConfig struct {
 	Listen            string        // host:port, e.g. 127.0.0.1:7723
 	DataDir           string        // absolute folder that keeps everything
 	TemplateDir       string        // absolute folder of root file systems
+	AgentsDir         string        // absolute folder of installed agents
 	MaxActiveSessions int           // slots of a team, ≥ 1
 	Pool              int           // most started sandboxes kept ready for creates, 0: none
 	MemoryReserve     int           // MiB of memory of the host that creates leave free

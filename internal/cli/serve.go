@@ -67,6 +67,7 @@ OTEL_SDK_DISABLED=true turns them off.`,
 	f.StringVar(&cfg.Listen, "listen", cfg.Listen, "`address` to listen on, host:port")
 	f.StringVar(&cfg.DataDir, "data-dir", cfg.DataDir, "`folder` that keeps everything")
 	f.StringVar(&cfg.TemplateDir, "template-dir", "", "`folder` of root file systems, best on the disk of /usr (default as root /var/lib/paddock-templates, else templates in the data folder)")
+	f.StringVar(&cfg.AgentsDir, "agents", "", "`folder` of installed agents, see 'paddock agent' (default agents in the data folder)")
 	f.IntVar(&cfg.MaxActiveSessions, "max-active-sessions", cfg.MaxActiveSessions, "sessions a team may have at once, paused ones included")
 	f.IntVar(&cfg.Pool, "pool", cfg.Pool, "most sandboxes to keep started for the next creates; 0 keeps none")
 	f.IntVar(&cfg.MemoryReserve, "memory-reserve", cfg.MemoryReserve, "`MiB` of this host's memory that new sessions leave free")
@@ -120,8 +121,21 @@ func (cfg *ServeConfig) complete(cmd *cobra.Command, places clientcontext.Places
 	if err := oneOf(cmd, "--log-format", cfg.LogFormat, "auto", "text", "json"); err != nil {
 		return err
 	}
-	return folders(&cfg.DataDir, &cfg.TemplateDir, places)
+	if err := folders(&cfg.DataDir, &cfg.TemplateDir, places); err != nil {
+		return err
+	}
+	if cfg.AgentsDir == "" {
+		cfg.AgentsDir = agentsFolder(cfg.DataDir)
+	}
+	var err error
+	if cfg.AgentsDir, err = filepath.Abs(cfg.AgentsDir); err != nil {
+		return fmt.Errorf("find agents folder: %w", err)
+	}
+	return nil
 }
+
+// agentsFolder is where a server keeps installed agents unless told otherwise.
+func agentsFolder(data string) string { return filepath.Join(data, "agents") }
 
 // folders makes both absolute; a template folder that was not named follows.
 func folders(data, templates *string, places clientcontext.Places) (err error) {

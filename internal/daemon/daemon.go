@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"paddock/internal/agents/installed"
 	"paddock/internal/clientcontext"
 	"paddock/internal/engine"
 	"paddock/internal/metrics"
@@ -32,6 +33,7 @@ type Config struct {
 	Listen            string // host:port
 	DataDir           string // absolute
 	TemplateDir       string // absolute
+	AgentsDir         string // absolute; installed agents
 	MaxActiveSessions int
 	Pool              int         // most spare sandboxes
 	Reserve           engine.Room // that creates leave of this host
@@ -138,6 +140,7 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 		return err
 	}
 	e := engine.New(engine.Options{
+		Agents: installed.At(cfg.AgentsDir),
 		Points: points, SaveEvery: cfg.SaveEvery, Rebooted: rebooted,
 		Notify: channels, Metrics: seen, Trace: trace,
 		Store: counting, Driver: driver, Logger: cfg.Log, MaxActiveSessions: cfg.MaxActiveSessions,
@@ -174,13 +177,12 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 
 // openDriver opens the sandbox driver, and says what this host cannot do.
 func openDriver(cfg Config, kept *runtimes.Set, ours runtimes.Runtime, templates *template.Templates, net sandbox.Network) (*gvisor.Driver, []string, error) {
-	agents := filepath.Join(cfg.DataDir, "agents")
-	if err := os.MkdirAll(agents, 0o755); err != nil {
+	if err := os.MkdirAll(cfg.AgentsDir, 0o755); err != nil {
 		return nil, nil, fmt.Errorf("make agents folder: %w", err)
 	}
 	driver, err := gvisor.New(gvisor.Options{
 		Root: filepath.Join(cfg.DataDir, "sandboxes"), RuntimeDir: ours.Inside, RuntimeDigest: ours.Digest,
-		Runtimes: kept, AgentsDir: agents, Rootfs: templates, Network: net, Logger: cfg.Log,
+		Runtimes: kept, AgentsDir: cfg.AgentsDir, Rootfs: templates, Network: net, Logger: cfg.Log,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("open sandbox driver: %w", err)

@@ -240,15 +240,7 @@ func hostname(name string) string {
 }
 
 func guestConfig(s session.Session, spec environment.Spec) guestapi.Config {
-	agent := guestapi.Agent{Adapter: "acp", Name: spec.Agent}
-	switch spec.Agent {
-	case "none":
-		agent.Adapter = "none"
-	case "demo":
-		agent.Argv = []string{guestapi.DemoPath}
-	default:
-		agent.Argv = spec.Command
-	}
+	agent := agentOf(s, spec)
 	if f := spec.Permissions.Filesystem; f.Restricts() {
 		folders, allowed := f.Writable(guestapi.Workspace, agentHome(spec))
 		agent.Confined = &guestapi.Confined{Folders: folders, Allowed: allowed}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 
 	"paddock/internal/environment"
@@ -16,7 +17,11 @@ import (
 // egressOf says where the machine of a session with that spec may connect to.
 func egressOf(spec environment.Spec) sandbox.Egress {
 	e := spec.Egress
-	return sandbox.Egress{All: !e.Limited, Hosts: e.AllowHosts, Nets: e.AllowIPs}
+	if !e.Limited {
+		return sandbox.Egress{All: true}
+	}
+	hosts, nets := agentHosts(spec)
+	return sandbox.Egress{Hosts: slices.Concat(e.AllowHosts, hosts), Nets: slices.Concat(e.AllowIPs, nets)}
 }
 
 // EgressDenied writes into a session's history that its sandbox was refused a

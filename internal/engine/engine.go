@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"paddock/internal/agents/installed"
 	"paddock/internal/event"
 	"paddock/internal/fault"
 	"paddock/internal/id"
@@ -35,6 +36,9 @@ type Options struct {
 	// creates leave of it. A nil Free means that everything fits.
 	Free    func() (Room, error)
 	Reserve Room
+
+	// Agents is the folder of installed agents.
+	Agents installed.Folder
 
 	// Points keep the saved files of sessions, from which those come back whose
 	// sandbox is lost; nil keeps none. SaveEvery is how often the files of a
@@ -91,6 +95,7 @@ type Engine struct {
 	cancel context.CancelFunc
 	crew   crew
 
+	agents    installedAgents
 	points    *recovery.Points // nil: none
 	saveEvery time.Duration
 	saves     chan struct{} // holds a token for each save under way
@@ -132,6 +137,7 @@ func New(o Options) *Engine {
 	if o.Points != nil && o.Driver.Capabilities().Files {
 		e.points = o.Points
 	}
+	e.agents.folder = o.Agents
 	e.saveEvery, e.rebooted = o.SaveEvery, o.Rebooted
 	e.saves, e.restores = make(chan struct{}, savesAtOnce), make(chan struct{}, restoresAtOnce)
 	e.pool = newPool(e, o.Pool)

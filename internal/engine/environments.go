@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"paddock/internal/environment"
 	"paddock/internal/fault"
@@ -79,7 +80,7 @@ func newEnvironment(team id.Team, text []byte) (CreatedEnvironment, error) {
 		made.Warnings = append(made.Warnings, n.String())
 	}
 	unkept, err := checkRules(spec)
-	made.Warnings = append(made.Warnings, unkept...)
+	made.Warnings = slices.Concat(made.Warnings, unkept, agentNotes(spec))
 	return made, err
 }
 

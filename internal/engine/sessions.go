@@ -56,6 +56,11 @@ func (e *Engine) admitSession(ctx context.Context, team id.Team, req CreateReque
 	if err := e.checkFilesystem(recipe.Environment.Spec); err != nil {
 		return in, err
 	}
+	pin, err := e.pinAgent(recipe.Environment.Spec)
+	if err != nil {
+		return in, err
+	}
+	defer pin.done()
 	env := recipe.Environment
 	in.spec, in.warnings = env.Spec, recipe.Warnings
 	name := env.Spec.Name
@@ -75,7 +80,7 @@ func (e *Engine) admitSession(ctx context.Context, team id.Team, req CreateReque
 		} else if err := session.CheckName(name); err != nil {
 			return in, fault.New(fault.BadRequest, "name: %s", err)
 		}
-		in.session, err = e.insert(ctx, team, name, env, in.warnings, req, in.place)
+		in.session, err = e.insert(ctx, team, name, env, pin.version, in.warnings, req, in.place)
 		if generated && errors.Is(err, store.ErrNameInUse) {
 			continue
 		}
@@ -101,15 +106,16 @@ func (e *Engine) recipe(ctx context.Context, team id.Team, req CreateRequest) (C
 		made.Environment.CreatedBy = req.By
 	} else if made.Environment, err = e.Environment(ctx, team, req.Environment); err == nil {
 		made.Warnings, err = checkRules(made.Environment.Spec)
+		made.Warnings = append(made.Warnings, agentNotes(made.Environment.Spec)...)
 	}
 	made.Warnings = slices.Concat(e.warnings(), made.Warnings)
 	return made, err
 }
 
-func (e *Engine) insert(ctx context.Context, team id.Team, name string, env environment.Environment, warnings []string, req CreateRequest, place *place) (session.Session, error) {
+func (e *Engine) insert(ctx context.Context, team id.Team, name string, env environment.Environment, version string, warnings []string, req CreateRequest, place *place) (session.Session, error) {
 	now := e.now()
 	s := session.Session{
-		ID: id.New[id.Session](), Team: team, Name: name, Environment: env.ID, Adapter: env.Spec.Agent,
+		ID: id.New[id.Session](), Team: team, Name: name, Environment: env.ID, Adapter: env.Spec.Agent, AdapterVersion: version,
 		State: session.Provisioning, IdleTimeout: env.Spec.IdleTimeout, KeepWarm: env.Spec.KeepWarm,
 		ResumeOnTopoff: req.ResumeOnTopoff, OpenAISession: req.OpenAISession,
 		CreatedAt: now, LastEventAt: now, ActiveAt: now, Deadline: now.Add(bootDeadline), Memory: memoryKept,

@@ -24,7 +24,7 @@ type Environment struct {
 // Spec is a recipe, defaults filled in.
 type Spec struct {
 	Name        string            `json:"name,omitempty"`    // of the session; empty: generated
-	Agent       string            `json:"agent"`             // demo, none, custom
+	Agent       string            `json:"agent"`             // demo, none, custom, or the name of a known one
 	Command     []string          `json:"command,omitempty"` // with agent: custom
 	Size        string            `json:"size"`              // slug of Sizes
 	IdleTimeout time.Duration     `json:"idle_timeout_ns"`   // 1 min – 24 h

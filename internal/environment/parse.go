@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"paddock/internal/agents"
 )
 
 // The values of a spec that leaves a key out, and the bounds of durations.
@@ -30,10 +32,9 @@ const (
 
 // The words that a spec may use.
 var (
-	agents      = []string{"demo", "none", "custom"}
-	templates   = []string{"host"}
-	onTimeouts  = []string{"reject", "approve"}
-	laterAgents = strings.Fields("claude claude-code codex codex-cli codex-agentapi openai-codex opencode cursor cursor-cli gemini hermes copilot")
+	agentWords = append([]string{"demo", "none", "custom"}, agents.Names()...)
+	templates  = []string{"host"}
+	onTimeouts = []string{"reject", "approve"}
 )
 
 // Parse reads a spec, YAML or JSON, strictly: a key that is unknown, comes
@@ -126,12 +127,15 @@ func (p *parser) name(v value) {
 	p.spec.Name = name
 }
 
+// agent reads an agent's name, or another word for it.
 func (p *parser) agent(v value) {
-	if v.node.Kind == yaml.ScalarNode && slices.Contains(laterAgents, v.node.Value) {
-		p.fault(v.node, v.path, "%s is not supported yet; an agent that speaks ACP runs as agent: custom with its command", v.node.Value)
-		return
+	if v.node.Kind == yaml.ScalarNode {
+		if known, ok := agents.Find(v.node.Value); ok {
+			p.spec.Agent = known.Name
+			return
+		}
 	}
-	p.spec.Agent, _ = p.choice(v, agents)
+	p.spec.Agent, _ = p.choice(v, agentWords)
 }
 
 func (p *parser) command(v value) { p.spec.Command = p.program(v, "[my-agent, --acp]") }
@@ -191,7 +195,7 @@ func (p *parser) whole() {
 	command, hasCommand := p.at["command"]
 	switch {
 	case !hasAgent:
-		p.faults = append(p.faults, Fault{Path: "agent", Message: "is missing; write agent: demo, none or custom"})
+		p.faults = append(p.faults, Fault{Path: "agent", Message: "is missing; write one such as agent: claude-code, or demo, none or custom"})
 	case p.spec.Agent == "custom" && !hasCommand:
 		p.fault(agent.node, "command", "is missing; agent: custom wants the program to run, such as command: [my-agent, --acp]")
 	case p.spec.Agent != "" && p.spec.Agent != "custom" && hasCommand:

@@ -133,8 +133,8 @@ func TestFaults(t *testing.T) {
 		{"null", "---\n", []string{"the spec is empty; the shortest one is agent: demo"}},
 		{"text", "demo", []string{"line 1: wants keys and values such as agent: demo"}},
 		{"list", "- agent: demo", []string{"line 1: wants keys and values such as agent: demo"}},
-		{"no key", "{}", []string{"agent: is missing; write agent: demo, none or custom"}},
-		{"no agent", "size: small", []string{"agent: is missing; write agent: demo, none or custom"}},
+		{"no key", "{}", []string{"agent: is missing; write one such as agent: claude-code, or demo, none or custom"}},
+		{"no agent", "size: small", []string{"agent: is missing; write one such as agent: claude-code, or demo, none or custom"}},
 		{"no YAML", "agent: [demo\nsize: small", []string{
 			"line 2: this is not YAML: did not find expected ',' or ']', while parsing a flow sequence that begins on line 1"}},
 		{"two documents", "agent: demo\n---\nagent: none", []string{"line 2: a second document begins here; a spec is one document"}},
@@ -142,7 +142,7 @@ func TestFaults(t *testing.T) {
 		{"UTF-16", "a\x00g\x00", []string{"line 1: the control character U+0000 is not allowed"}},
 		{"too long", strings.Repeat("#", MaxText+1), []string{"the spec has 1048577 bytes, at most 1048576 are allowed"}},
 		{"all at once", "agnet: demo\nsize: huge\nkeep_warm: maybe\nidle-timeout: 5m\nenv: [A]\ncolour: red", []string{
-			"agent: is missing; write agent: demo, none or custom",
+			"agent: is missing; write one such as agent: claude-code, or demo, none or custom",
 			"line 1: agnet: unknown key; did you mean agent?",
 			`line 2: size: "huge" is none of small, medium, large`,
 			"line 3: keep_warm: wants true or false",
@@ -151,14 +151,12 @@ func TestFaults(t *testing.T) {
 			"line 6: colour: unknown key",
 		}},
 		{"mistyped words", "agent: Demo\nsize: smal\ntemplate: ubuntu\npermissions: {default: alow, defualt: ask}", []string{
-			`line 1: agent: "Demo" is none of demo, none, custom; did you mean demo?`,
+			`line 1: agent: "Demo" is none of demo, none, custom, claude-code, codex, opencode, copilot, gemini, qwen, goose, kimi, cursor; did you mean demo?`,
 			`line 2: size: "smal" is none of small, medium, large; did you mean small?`,
 			`line 3: template: "ubuntu" is none of host`,
 			`line 4: permissions.default: "alow" is none of allow, ask, deny; did you mean allow?`,
 			"line 4: permissions.defualt: unknown key; did you mean default?",
 		}},
-		{"later agent", "agent: claude-code", []string{
-			"line 1: agent: claude-code is not supported yet; an agent that speaks ACP runs as agent: custom with its command"}},
 		{"later keys", "agent: demo\nsecrets:\n  A: x\nwebhooks: []\npermissions:\n  egress: {}\n  enforcement: strict", []string{
 			"line 2: secrets: is not supported yet",
 			"line 4: webhooks: is not supported yet",
@@ -166,7 +164,7 @@ func TestFaults(t *testing.T) {
 			"line 7: permissions.enforcement: belongs to a rule, as in rules: [{tool: bash, action: deny, enforcement: strict}]",
 		}},
 		{"older form", "apiVersion: agents.example/v1\nkind: Agent", []string{
-			"agent: is missing; write agent: demo, none or custom",
+			"agent: is missing; write one such as agent: claude-code, or demo, none or custom",
 			"line 1: apiVersion: the form with apiVersion, kind, metadata and spec is not supported yet; write the keys at the top, such as agent: demo",
 			"line 2: kind: the form with apiVersion, kind, metadata and spec is not supported yet; write the keys at the top, such as agent: demo",
 		}},
@@ -187,7 +185,7 @@ func TestFaults(t *testing.T) {
 		}},
 		{"keys that are no words", "agent: demo\n? [a, b]\n: 1", []string{"line 2: a key must be a plain word"}},
 		{"values of the wrong kind", "agent: [demo]\nname: {a: b}\nsize:\nkeep_warm: yes\ncommand: my-agent\npermissions: allow\nenv: {A: [1], B: ~, C: }", []string{
-			"line 1: agent: wants one of demo, none, custom",
+			"line 1: agent: wants one of demo, none, custom, claude-code, codex, opencode, copilot, gemini, qwen, goose, kimi, cursor",
 			"line 2: name: wants a text such as my-session",
 			"line 3: size: wants one of small, medium, large",
 			"line 4: keep_warm: wants true or false",
@@ -297,11 +295,19 @@ func TestLaterKeysAreNotServed(t *testing.T) {
 			t.Errorf("%s is served", key)
 		}
 	}
-	for _, agent := range laterAgents {
-		for _, served := range agents {
-			if agent == served {
-				t.Errorf("agent %s is served", agent)
-			}
+}
+
+// An agent is known by its name and by what other tools call it.
+func TestKnownAgents(t *testing.T) {
+	for word, want := range map[string]string{"claude-code": "claude-code", "claude": "claude-code", "Codex-CLI": "codex", "openai-codex": "codex", "cursor-cli": "cursor"} {
+		spec, _, err := Parse([]byte("agent: "+word), anyName)
+		if err != nil || spec.Agent != want {
+			t.Errorf("%s: %q %v", word, spec.Agent, err)
+		}
+	}
+	for name, unproven := range map[string]bool{"claude-code": false, "codex": false, "opencode": false, "gemini": true, "custom": true} {
+		if m := (Spec{Agent: name}).Mediation(); m.Unproven != unproven || len(m.Unasked) != 0 {
+			t.Errorf("%s: %+v", name, m)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"paddock/internal/agents"
 	"paddock/internal/policy"
 )
 
@@ -35,7 +36,8 @@ func (s Spec) Mediation() policy.Mediation {
 	case "none":
 		return policy.Mediation{Agent: s.Agent}
 	}
-	return policy.Mediation{Agent: s.Agent, Unproven: true}
+	known, _ := agents.Find(s.Agent)
+	return policy.Mediation{Agent: s.Agent, Unproven: known.Mediation != agents.Full}
 }
 
 // maxRules is how many rules a spec may have. Each is held against each simple

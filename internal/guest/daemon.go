@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"net"
-	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -131,10 +130,12 @@ func (d *Daemon) Configure(_ context.Context, config guestapi.Config) error {
 		}
 	}
 	if d.config != nil {
-		// A restored copy may belong to another session; its agent is the same.
-		if !reflect.DeepEqual(d.config.Agent, config.Agent) || !maps.Equal(d.config.Env, config.Env) {
+		// A restored copy may belong to another session; its agent is the same. That
+		// stays as it was started: a newer server may describe it otherwise.
+		if d.config.Agent.Adapter != config.Agent.Adapter || d.config.Agent.Name != config.Agent.Name || !maps.Equal(d.config.Env, config.Env) {
 			return fault.New(fault.Conflict, "this machine is set up for another agent or environment")
 		}
+		config.Agent = d.config.Agent
 		d.config = &config
 		return nil
 	}
@@ -163,6 +164,16 @@ func (d *Daemon) sessionEnv() map[string]string {
 		return nil
 	}
 	return d.config.Env
+}
+
+// agentEnv are the variables of the agent alone.
+func (d *Daemon) agentEnv() map[string]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.config == nil {
+		return nil
+	}
+	return d.config.Agent.Env
 }
 
 // agent gives the adapter, or says why there is none.

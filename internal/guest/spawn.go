@@ -24,7 +24,7 @@ func (d *Daemon) given() map[string]string {
 func (d *Daemon) spawn(argv []string, dir string, stdio [3]*os.File) (*proc.Process, error) {
 	user := d.agentUser()
 	user.Groups = []uint32{d.options.TreeGroup}
-	spec, err := d.command(user, argv, dir, d.sessionEnv())
+	spec, err := d.command(user, argv, dir, d.sessionEnv(), d.agentEnv())
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,7 @@
 package sandbox
 
+import "paddock/internal/agents"
+
 // The places inside every machine that a Rootfs must have as empty folders and
 // a Driver mounts, read-only. They are the same for ever: a snapshot can only
 // be restored over the set of mounts it was taken with.
@@ -10,6 +12,6 @@ const (
 	IdentityMount = "/run/paddock"
 	// RuntimeMount holds paddock-guest, which is pid 1, and paddock-demo-agent.
 	RuntimeMount = "/opt/paddock/bin"
-	// AgentsMount holds the agents that Paddock manages.
-	AgentsMount = "/opt/paddock/agents"
+	// AgentsMount holds the installed agents.
+	AgentsMount = agents.Mount
 )

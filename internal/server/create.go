@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"paddock/internal/agents"
 	"paddock/internal/engine"
 	"paddock/internal/fault"
 	"paddock/internal/server/gen"
@@ -94,10 +95,11 @@ func fromEnvironment(want gen.CreateFromEnvironment) (engine.CreateRequest, erro
 
 // fromLegacy writes the spec that a legacy request means.
 func fromLegacy(want gen.CreateLegacy) (engine.CreateRequest, error) {
+	agent, known := agents.OfKind(want.AgentKind)
 	switch {
 	case want.AgentKind == kindCustom:
 		return engine.CreateRequest{}, fault.New(fault.BadRequest, "agent_kind: %s needs a command; send a spec as application/yaml with agent: custom", kindCustom)
-	case want.AgentKind != kindNone:
+	case want.AgentKind != kindNone && !known:
 		return engine.CreateRequest{}, fault.New(fault.NotSupported, "agent_kind: %.64q is not supported yet; %s is, and every agent that a spec names", want.AgentKind, kindNone)
 	case want.RepoHint != "":
 		return engine.CreateRequest{}, fault.New(fault.NotSupported, "repo_hint is not supported yet")
@@ -108,6 +110,9 @@ func fromLegacy(want gen.CreateLegacy) (engine.CreateRequest, error) {
 			want.IdleTimeoutSeconds, minIdleSeconds, maxIdleSeconds)
 	}
 	spec := "agent: none\n"
+	if known {
+		spec = "agent: " + agent.Name + "\n"
+	}
 	if want.IdleTimeoutSeconds > 0 {
 		spec += fmt.Sprintf("idle_timeout: %s\n", time.Duration(want.IdleTimeoutSeconds)*time.Second)
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 
+	"paddock/internal/agents"
 	"paddock/internal/approval"
 	"paddock/internal/engine"
 	"paddock/internal/guestapi"
@@ -22,7 +23,7 @@ const (
 // sessionOnWire is how callers see a session.
 func sessionOnWire(v engine.View) gen.Session {
 	out := gen.Session{
-		SessionID: v.ID.String(), Name: v.Name, AgentKind: kindCustom, Adapter: v.Adapter, Status: v.State.Wire(),
+		SessionID: v.ID.String(), Name: v.Name, AgentKind: kindCustom, Adapter: v.Adapter, AdapterVersion: v.AdapterVersion, Status: v.State.Wire(),
 		CreatedAt: v.CreatedAt.UTC(), LastEventAt: v.LastEventAt.UTC(),
 		Message: v.Reason, Terminal: v.Terminal, Memory: v.Memory, RestoredTo: v.RestoredTo.UTC(),
 		PausePending: v.PausePending != "", AcceptsInput: v.AcceptsInput(),
@@ -37,6 +38,8 @@ func sessionOnWire(v engine.View) gen.Session {
 	}
 	if v.Adapter == "none" {
 		out.AgentKind = kindNone
+	} else if a, ok := agents.Find(v.Adapter); ok && a.Kind != "" {
+		out.AgentKind = a.Kind
 	}
 	if v.State == session.Paused {
 		out.PauseReason = string(v.PauseReason)

@@ -126,7 +126,7 @@ func TestBodies(t *testing.T) {
 		{"POST " + s, `{"name":"a","config_id":"x","region":"mars"}`, 400, "region_mismatch"},
 		{"POST " + s, `{"name":"a","config_id":"x","workspace_id":"w"}`, 501, "workspaces"},
 		{"POST " + s, `{"agent_kind":"AGENT_KIND_CUSTOM"}`, 400, "command"},
-		{"POST " + s, `{"agent_kind":"AGENT_KIND_OPENCODE"}`, 501, "not supported yet"},
+		{"POST " + s, `{"agent_kind":"AGENT_KIND_HERMES"}`, 501, "not supported yet"},
 		{"POST " + s, `{"agent_kind":"AGENT_KIND_NONE","repo_hint":"r"}`, 501, "repo_hint"},
 		{"POST " + s, `{"agent_kind":"AGENT_KIND_NONE","origin":{"product":"evaluation","resource_id":"x"}}`, 501, "origin"},
 		{"POST " + s, `{"agent_kind":"AGENT_KIND_NONE","origin":{"produkt":"direct"}}`, 400, `unknown key "origin.produkt"; did you mean "product"?`},

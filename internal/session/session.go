@@ -12,10 +12,13 @@ type Session struct {
 	Team        id.Team
 	Name        string
 	Environment id.Environment
-	Adapter     string // the agent's word in the spec: demo, custom, none; never changes
-	State       State
-	Generation  int64 // counts changes of the row; a decision made on an older one conflicts
-	PauseReason PauseReason
+	Adapter     string // the agent's word in the spec, such as demo or codex; never changes
+	// AdapterVersion is the version of the installed agent that it got; it stays,
+	// whatever is installed later. Empty where none is pinned.
+	AdapterVersion string
+	State          State
+	Generation     int64 // counts changes of the row; a decision made on an older one conflicts
+	PauseReason    PauseReason
 	// PausePending is the reason of a pause that waits for the boundary; empty
 	// when none does.
 	PausePending PauseReason

@@ -216,8 +216,11 @@ type SessionFilter struct {
 	Search string // a part of the name or of the id, case-insensitive
 	// Environment chooses those that were made from it.
 	Environment id.Environment
-	Before      id.Session // only those made before this one (ids sort by time)
-	Limit       int        // 0: no limit
+	// Adapter and AdapterVersion choose those of an agent and of one version of it.
+	Adapter        string
+	AdapterVersion string
+	Before         id.Session // only those made before this one (ids sort by time)
+	Limit          int        // 0: no limit
 }
 
 // RunFilter chooses runs of one session.

@@ -18,7 +18,7 @@ var (
 	sessionIdentity = strings.Fields("id team_id name name_key adapter created_at_us")
 	sessionHistory  = strings.Fields("last_seq last_event_at_us history_bytes")
 	sessionMutable  = strings.Fields(`generation environment_id state pause_reason pause_pending reason terminal
-		idle_timeout_ms keep_warm resume_on_topoff openai_session active_at_us deadline_us ended_at_us sandbox_id memory tokens_in tokens_out cost_micros restored_to_us`)
+		idle_timeout_ms keep_warm resume_on_topoff openai_session active_at_us deadline_us ended_at_us sandbox_id memory tokens_in tokens_out cost_micros restored_to_us adapter_version`)
 
 	sessionColumns = append(append(append([]string{}, sessionIdentity...), sessionHistory...), sessionMutable...)
 	selectSession  = "SELECT " + strings.Join(sessionColumns, ", ") + " FROM sessions"
@@ -62,7 +62,7 @@ func sessionMutableValues(s session.Session) []any {
 	return []any{
 		s.Generation, ref(s.Environment), string(s.State), string(s.PauseReason), string(s.PausePending), s.Reason, s.Terminal,
 		s.IdleTimeout.Milliseconds(), s.KeepWarm, s.ResumeOnTopoff, s.OpenAISession, moment(s.ActiveAt), moment(s.Deadline),
-		moment(s.EndedAt), ref(s.Sandbox), s.Memory, s.TokensIn, s.TokensOut, s.CostMicros, moment(s.RestoredTo),
+		moment(s.EndedAt), ref(s.Sandbox), s.Memory, s.TokensIn, s.TokensOut, s.CostMicros, moment(s.RestoredTo), s.AdapterVersion,
 	}
 }
 
@@ -73,7 +73,7 @@ func scanSession(rows *sql.Rows) (s session.Session, err error) {
 		&s.LastSeq, momentInto(&s.LastEventAt), &s.History,
 		&s.Generation, idInto(&s.Environment), &s.State, &s.PauseReason, &s.PausePending, &s.Reason, &s.Terminal,
 		millisInto(&s.IdleTimeout), &s.KeepWarm, &s.ResumeOnTopoff, &s.OpenAISession, momentInto(&s.ActiveAt), momentInto(&s.Deadline),
-		momentInto(&s.EndedAt), idInto(&s.Sandbox), &s.Memory, &s.TokensIn, &s.TokensOut, &s.CostMicros, momentInto(&s.RestoredTo),
+		momentInto(&s.EndedAt), idInto(&s.Sandbox), &s.Memory, &s.TokensIn, &s.TokensOut, &s.CostMicros, momentInto(&s.RestoredTo), &s.AdapterVersion,
 	)
 	return s, err
 }
@@ -116,6 +116,12 @@ func (q queries) Sessions(ctx context.Context, f store.SessionFilter) ([]session
 	}
 	if !f.Environment.IsZero() {
 		w.add("environment_id = %s", f.Environment.String())
+	}
+	if f.Adapter != "" {
+		w.add("adapter = %s", f.Adapter)
+	}
+	if f.AdapterVersion != "" {
+		w.add("adapter_version = %s", f.AdapterVersion)
 	}
 	if !f.Before.IsZero() {
 		w.add("id < %s", f.Before.String())

@@ -13,7 +13,7 @@ var sessionCases = []testCase{
 	{"every field comes back", func(f *fixture) {
 		e := f.environment("e")
 		s := f.session("a")
-		s.Environment = e.ID
+		s.Environment, s.AdapterVersion = e.ID, "1.2.3"
 		f.update(func(tx store.Tx) error {
 			f.ok(tx.SaveEnvironment(e))
 			return tx.CreateSession(s, 1)

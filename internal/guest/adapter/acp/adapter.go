@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -118,6 +119,9 @@ func (a *adapter) open(session string) (_ *process, err error) {
 	if err := p.initialize(ctx); err != nil {
 		return nil, startError(err)
 	}
+	if err := p.authenticate(ctx, a.agent.Auth); err != nil {
+		return nil, startError(err)
+	}
 	if p.session, err = a.openSession(ctx, p, session); err != nil {
 		return nil, startError(err)
 	}
@@ -148,44 +152,64 @@ func (p *process) initialize(ctx context.Context) error {
 	return nil
 }
 
+// authenticate tells the agent the way to log in, where it offers that.
+func (p *process) authenticate(ctx context.Context, method string) error {
+	if !slices.ContainsFunc(p.capabilities.AuthMethods, func(m authMethod) bool { return m.ID == method }) {
+		return nil
+	}
+	return p.Call(ctx, "authenticate", authenticateParams{method}, nil)
+}
+
+// setMode puts the session into the mode in which the agent asks. Another one,
+// which may let more pass, is not gone on in.
+func (p *process) setMode(ctx context.Context, session, mode string, now sessionResult) error {
+	if mode == "" || mode == now.Modes.Current {
+		return nil
+	}
+	if err := p.Call(ctx, "session/set_mode", modeParams{session, mode}, nil); err != nil {
+		return fmt.Errorf("agent cannot be put into mode %s: %w", mode, err)
+	}
+	return nil
+}
+
 // openSession continues the conversation where the agent can, and otherwise
 // begins a new one and says so.
 func (a *adapter) openSession(ctx context.Context, p *process, session string) (string, error) {
 	params := sessionParams{SessionID: session, Cwd: a.dir, MCPServers: a.servers(p)}
+	var result sessionResult
 	if session != "" {
-		err := p.reopen(ctx, params)
+		err := p.reopen(ctx, params, &result)
 		if err == nil {
-			return session, nil
+			return session, p.setMode(ctx, session, a.agent.Mode, result)
 		}
 		if p.ended() || ctx.Err() != nil {
 			return "", err
 		}
 		a.log(event.Log{Level: "warn", Message: "the agent was restarted and could not restore the conversation: " + err.Error()}, guest.Source{})
-		params.SessionID = ""
+		params.SessionID, result = "", sessionResult{}
 	}
-	var result sessionResult
 	if err := p.Call(ctx, "session/new", params, &result); err != nil {
 		return "", err
 	}
 	if result.SessionID == "" {
 		return "", errors.New("agent opened a session without an id")
 	}
-	return result.SessionID, nil
+	return result.SessionID, p.setMode(ctx, result.SessionID, a.agent.Mode, result)
 }
 
 // reopen continues a conversation: resume does only that, load also tells the
 // whole past again, which is not news. Agents do not agree on what an unknown id
 // gives, so any error means that it cannot be continued this way.
-func (p *process) reopen(ctx context.Context, params sessionParams) error {
+func (p *process) reopen(ctx context.Context, params sessionParams, result *sessionResult) error {
 	err := errors.New("the agent keeps no conversations")
 	if p.capabilities.Capabilities.Session.Resume != nil {
-		if err = p.Call(ctx, "session/resume", params, nil); err == nil {
+		if err = p.Call(ctx, "session/resume", params, result); err == nil {
 			return nil
 		}
 	}
 	if p.capabilities.Capabilities.LoadSession {
 		p.setReplaying(true)
-		err = p.Call(ctx, "session/load", params, nil)
+		err = p.Call(ctx, "session/load", params, result)
 		p.setReplaying(false)
 	}
 	return err

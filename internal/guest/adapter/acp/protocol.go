@@ -41,10 +41,19 @@ type initializeResult struct {
 			Resume *struct{} `json:"resume"`
 		} `json:"sessionCapabilities"`
 	} `json:"agentCapabilities"`
-	Info struct {
+	AuthMethods []authMethod `json:"authMethods"`
+	Info        struct {
 		Name    string `json:"name"`
 		Version string `json:"version"`
 	} `json:"agentInfo"`
+}
+
+type authMethod struct {
+	ID string `json:"id"`
+}
+
+type authenticateParams struct {
+	MethodID string `json:"methodId"`
 }
 
 // sessionParams opens a session: a new one, or SessionID again.
@@ -73,7 +82,15 @@ type pair struct {
 }
 
 type sessionResult struct {
+	SessionID string `json:"sessionId"` // of a new one
+	Modes     struct {
+		Current string `json:"currentModeId"`
+	} `json:"modes"`
+}
+
+type modeParams struct {
 	SessionID string `json:"sessionId"`
+	ModeID    string `json:"modeId"`
 }
 
 type promptParams struct {
