@@ -14,6 +14,7 @@ import (
 
 	"paddock/internal/guest"
 	"paddock/internal/guest/adapter/acp"
+	"paddock/internal/guest/adapter/claude"
 	"paddock/internal/guest/proc"
 )
 
@@ -44,7 +45,7 @@ func serve() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT)
 	defer stop()
-	options := guest.Defaults(build(), agentTasks, map[string]guest.NewAdapter{"acp": acp.New})
+	options := guest.Defaults(build(), agentTasks, map[string]guest.NewAdapter{"acp": acp.New, "claude": claude.New})
 	options.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	d := guest.New(options)
 	d.Run(ctx)

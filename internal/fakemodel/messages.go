@@ -20,16 +20,14 @@ func parseMessages(body object) request {
 		if text, ok := m["content"].(string); ok {
 			parts = []any{object{"type": "text", "text": text}}
 		}
-		var results []string
 		for _, p := range parts {
 			switch o := objectOf(p); o["type"] {
 			case "text":
 				r.addUser(str(o["text"]))
 			case "tool_result":
-				results = append(results, textOf(o["content"]))
+				r.results = append(r.results, textOf(o["content"]))
 			}
 		}
-		r.results = append(r.results, results...)
 	}
 	return r
 }

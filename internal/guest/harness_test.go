@@ -20,6 +20,7 @@ import (
 	"paddock/internal/fault"
 	"paddock/internal/guest"
 	"paddock/internal/guest/adapter/acp"
+	"paddock/internal/guest/adapter/claude"
 	"paddock/internal/guest/proc"
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
@@ -95,7 +96,7 @@ func newMachine(t testing.TB) *machine {
 		t.Fatal(err)
 	}
 	user := proc.User{Name: "agent", Home: base, UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
-	options := guest.Defaults("test", 0, map[string]guest.NewAdapter{"acp": acp.New})
+	options := guest.Defaults("test", 0, map[string]guest.NewAdapter{"acp": acp.New, "claude": claude.New})
 	options.Dial = func(ctx context.Context) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", m.listener.Addr().String())
 	}

@@ -1,0 +1,128 @@
+package guest_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"paddock/internal/event"
+	"paddock/internal/fakemodel"
+	"paddock/internal/guest/proc"
+	"paddock/internal/guestapi"
+)
+
+// realClaude is the program of Claude Code: where PADDOCK_TEST_CLAUDE says, or
+// where the black-box tests have installed it for this user.
+func realClaude(t testing.TB) string {
+	t.Helper()
+	if name := os.Getenv("PADDOCK_TEST_CLAUDE"); name != "" {
+		return name
+	}
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		found, _ := filepath.Glob(filepath.Join(cache, "paddock-test", "agents", "claude-code", "*", "bin", "claude-code"))
+		if len(found) > 0 {
+			return found[len(found)-1]
+		}
+	}
+	t.Skip("Claude Code is not installed here: PADDOCK_TEST_CLAUDE names no program, and the black-box tests have not installed one")
+	return ""
+}
+
+// claude sets the machine up for the real agent with a scripted model.
+func (m *machine) claude(agent guestapi.Agent) *machine {
+	m.t.Helper()
+	model := httptest.NewServer(fakemodel.Handler())
+	m.t.Cleanup(model.Close)
+	m.patience = time.Minute
+	agent.Adapter, agent.Name, agent.Dir = "claude", "claude-code", m.workspace
+	agent.Argv = []string{realClaude(m.t)}
+	agent.Root = os.Getuid() == 0
+	err := m.guest().Configure(m.ctx(), guestapi.Config{Session: "s", Agent: agent, Env: map[string]string{
+		"ANTHROPIC_BASE_URL": model.URL, "ANTHROPIC_API_KEY": "none-needed", "CLAUDE_CODE_MAX_RETRIES": "2",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
+	}})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return m
+}
+
+// killAgents kills whatever works in the workspace, as the agent does, and waits
+// until it is gone.
+func (m *machine) killAgents() {
+	m.t.Helper()
+	working := func() (pids []int) {
+		for _, pid := range proc.Pids() {
+			if dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil && dir == m.workspace {
+				pids = append(pids, pid)
+			}
+		}
+		return pids
+	}
+	if len(working()) == 0 {
+		m.t.Fatal("no agent runs")
+	}
+	for pids := working(); len(pids) > 0; pids = working() {
+		for _, pid := range pids {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+}
+
+func TestRealClaude(t *testing.T) {
+	m := newMachine(t).claude(guestapi.Agent{})
+	if end := m.turn("hello there"); end.Outcome != guestapi.EndCompleted || !strings.Contains(end.Text, "reply 1: ") || end.TokensIn == 0 || end.CostMicros == 0 {
+		t.Fatalf("%+v\n%s", end, m.history())
+	}
+	run := m.prompt("RUN: echo from the tool > proof.txt && echo it said so")
+	ask := m.ask(run)
+	if ask.Action != event.ActionBash || !strings.Contains(ask.Details.Command, "from the tool") || !ask.Details.Editable {
+		t.Errorf("ask %+v", ask)
+	}
+	m.answer(ask.Key, allow)
+	if end := m.end(run); end.Outcome != guestapi.EndCompleted || !strings.Contains(end.Text, "it said so") {
+		t.Errorf("%+v\n%s", end, m.history())
+	}
+	if b, err := os.ReadFile(filepath.Join(m.workspace, "proof.txt")); err != nil || string(b) != "from the tool\n" {
+		t.Errorf("the tool did not run: %q %v", b, err)
+	}
+	run = m.prompt("RUN: echo no > no.txt")
+	m.answer(m.ask(run).Key, guestapi.Answer{Decision: guestapi.Deny, Reason: "not on my watch"})
+	if end := m.end(run); end.Outcome != guestapi.EndCompleted || !strings.Contains(end.Text, "not on my watch") {
+		t.Errorf("%+v\n%s", end, m.history())
+	}
+	for name, text := range map[string]string{"at once": "SLOW: 50", "speaking": "SLOW: 60", "running": "RUN: sleep 77", "asking": "RUN: echo never"} {
+		run := m.prompt(text)
+		switch name {
+		case "speaking":
+			m.await("a piece", func() bool { return m.find(run, guestapi.ReportEvent, event.TokenDelta, &event.Delta{}) })
+		case "running":
+			m.answer(m.ask(run).Key, allow)
+		case "asking":
+			m.ask(run)
+		}
+		if end, took := m.cancel(run); end.Outcome != guestapi.EndCancelled || took > 3*time.Second {
+			t.Errorf("%s: %+v after %v\n%s", name, end, took, m.history())
+		} else {
+			t.Log(name, took)
+		}
+	}
+	if end := m.turn("ERR: 400"); end.Outcome != guestapi.EndFailed || end.Code != event.ModelError || !strings.Contains(end.Message, "400") {
+		t.Errorf("%+v\n%s", end, m.history())
+	}
+	if end := m.turn("ERR: 401"); end.Outcome != guestapi.EndFailed || end.Code != event.ModelError || !strings.Contains(end.Message, "401") {
+		t.Errorf("%+v\n%s", end, m.history())
+	}
+	m.killAgents()
+	if end := m.turn("and again"); end.Outcome != guestapi.EndCompleted || strings.Contains(end.Text, "reply 1:") {
+		t.Errorf("the conversation is lost: %+v\n%s", end, m.history())
+	}
+	t.Log(m.history())
+}
