@@ -184,8 +184,8 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
-// page answers with what it was asked for; a PUT with how many bytes came, and
-// /big with 64 MiB.
+// page answers with what it was asked for; a PUT with how many bytes came, /big
+// with 64 MiB, and /echo by switching to a protocol that echoes.
 func (f *far) page(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.hosts = append(f.hosts, r.Host)
@@ -194,6 +194,14 @@ func (f *far) page(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPut:
 		n, _ := io.Copy(io.Discard, r.Body)
 		fmt.Fprintln(w, n)
+	case r.URL.Path == "/echo":
+		conn, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		_, _ = io.Copy(conn, buffered)
 	case r.URL.Path == "/big":
 		_, _ = io.CopyN(w, zeros{}, 64<<20)
 	default:

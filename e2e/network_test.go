@@ -174,10 +174,24 @@ func TestEgress(t *testing.T) {
 			}
 			s.waitDenied(id, "other.test:"+port)
 		}
-		// A second request on a connection that began well.
-		_, got, _ := s.exec(id, "bash", "-c", `exec 3<>/dev/tcp/far.test/80; printf 'GET / HTTP/1.1\r\nHost: far.test\r\n\r\nGET / HTTP/1.1\r\nHost: other.test\r\n\r\n' >&3; timeout 5 cat <&3 | tr -d '\r' | grep -c hello`)
-		if got != "1\n" {
-			t.Errorf("%s requests of one connection were answered", got)
+		// A second request on a connection that began well; and other ways to have a
+		// server read what the gate did not.
+		for request, answers := range map[string]string{
+			`GET / HTTP/1.1\r\nHost: far.test\r\n\r\nGET / HTTP/1.1\r\nHost: other.test\r\n\r\n`:                                      "1\n",
+			`GET / HTTP/1.1\r\nHost: far.test\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nGET / HTTP/1.1\r\nHost: other.test\r\n\r\n`: "1\n",
+			`PROPFIND / HTTP/1.1\r\nHost: other.test\r\n\r\n`:                                                                         "0\n",
+			`GET / HTTP/1.1\nHost: other.test\nX: 1\r\nX: far.test\r\n\r\n`:                                                           "0\n",
+			`\r\nGET / HTTP/1.1\r\nHost: other.test\r\n\r\n`:                                                                          "0\n",
+			`GET / HTTP/1.1\r\nX: 1\nHost: other.test\nY: far.test\r\n\r\n\r\n`:                                                       "0\n",
+		} {
+			_, got, _ := s.exec(id, "bash", "-c", `exec 3<>/dev/tcp/far.test/80; printf '`+request+`' >&3; timeout 5 cat <&3 | tr -d '\r' | grep -c hello`)
+			if got != answers {
+				t.Errorf("%s: %s requests were answered", request, got)
+			}
+		}
+		_, got, _ := s.exec(id, "bash", "-c", `exec 3<>/dev/tcp/far.test/80; printf 'GET /echo HTTP/1.1\r\nHost: far.test\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nearly\n' >&3; sed -u '/^\r$/q' <&3 >/dev/null; echo late >&3; head -n 2 <&3`)
+		if got != "early\nlate\n" {
+			t.Errorf("through a connection that switched protocols came %q", got)
 		}
 		for _, host := range f.hosts {
 			if host == "other.test" {

@@ -1,9 +1,7 @@
 package egress
 
 import (
-	"bytes"
 	"encoding/binary"
-	"net"
 	"strings"
 )
 
@@ -16,8 +14,10 @@ type Hello struct {
 	Protocol string // "tls", "http", or "" for anything else
 	Name     string // of the host, in lower case; "" when none is named
 	Whole    bool   // false: more bytes are needed to tell
-	Closes   bool   // of HTTP: see Closing
-	head     int    // length of the HTTP head
+	// Upgrades says of an HTTP request that it asks for another protocol, and has
+	// no body: what follows the head is HTTP unless the server switches.
+	Upgrades bool
+	Head     int // length of the HTTP head, where there is a whole one
 }
 
 // ReadHello reads the first bytes that a client sends.
@@ -89,80 +89,4 @@ func (c *cursor) len(bytes int) (n int) {
 		n = n<<8 | int(one)
 	}
 	return n
-}
-
-// methods begin an HTTP request.
-var methods = []string{"GET ", "POST ", "HEAD ", "PUT ", "DELETE ", "OPTIONS ", "PATCH ", "CONNECT ", "TRACE ", "PRI * HTTP/2"}
-
-func mayBeHTTP(b []byte) bool {
-	for _, m := range methods {
-		n := min(len(m), len(b))
-		if string(b[:n]) == m[:n] {
-			return true
-		}
-	}
-	return false
-}
-
-// readHTTP reads the head of a request. One that names two hosts names none.
-func readHTTP(b []byte) Hello {
-	h := Hello{Protocol: "http"}
-	end := bytes.Index(b, []byte("\r\n\r\n"))
-	if end < 0 {
-		h.Whole = len(b) >= MostHello
-		return h
-	}
-	h.Whole, h.head = true, end+4
-	lines := strings.Split(string(b[:end]), "\r\n")
-	named := ""
-	if words := strings.Fields(lines[0]); len(words) == 3 {
-		if _, rest, absolute := strings.Cut(words[1], "://"); absolute {
-			named, _, _ = strings.Cut(rest, "/")
-		} else if words[0] == "CONNECT" {
-			named = words[1]
-		}
-	}
-	for _, line := range lines[1:] {
-		key, value, _ := strings.Cut(line, ":")
-		switch value = strings.TrimSpace(value); strings.ToLower(strings.TrimSpace(key)) {
-		case "host":
-			if named != "" && !strings.EqualFold(hostOf(named), hostOf(value)) {
-				return h
-			}
-			named = value
-		case "upgrade":
-			h.Closes = true
-		}
-	}
-	h.Name = hostOf(named)
-	return h
-}
-
-// hostOf takes the port off.
-func hostOf(text string) string {
-	if host, _, err := net.SplitHostPort(text); err == nil {
-		text = host
-	}
-	return strings.TrimSuffix(strings.ToLower(text), ".")
-}
-
-// Closing gives a request's bytes with a head that has the server close after
-// its answer: what follows on the same connection could ask for another host
-// and would not be looked at. A request for another protocol is left as it is.
-func (h Hello) Closing(b []byte) []byte {
-	if h.Closes || h.Protocol != "http" || h.head == 0 {
-		return b
-	}
-	var out []byte
-	lines := strings.SplitAfter(string(b[:h.head-2]), "\r\n")
-	for _, line := range lines {
-		if key, _, ok := strings.Cut(line, ":"); ok {
-			if key = strings.ToLower(strings.TrimSpace(key)); key == "connection" || key == "keep-alive" || key == "proxy-connection" {
-				continue
-			}
-		}
-		out = append(out, line...)
-	}
-	out = append(out, "Connection: close\r\n\r\n"...)
-	return append(out, b[h.head:]...)
 }

@@ -64,6 +64,7 @@ type Gateway struct {
 	stack    *stack.Stack
 	link     *link
 	up, down *rate.Limiter // nil: no limit
+	asking   chan struct{} // room for questions; see namesAtOnce
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -81,7 +82,7 @@ func New(o Options) (*Gateway, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Gateway{
 		gate: o.Gate, resolver: o.Resolver, denials: newDenials(o.Denied), ctx: ctx, cancel: cancel,
-		open: map[*flow]struct{}{}, most: o.Connections, up: limiter(o.Bandwidth), down: limiter(o.Bandwidth),
+		open: map[*flow]struct{}{}, asking: make(chan struct{}, namesAtOnce), most: o.Connections, up: limiter(o.Bandwidth), down: limiter(o.Bandwidth),
 	}
 	var err error
 	var lost []tuple

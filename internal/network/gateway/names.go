@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/netip"
+	"sync"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -20,14 +21,16 @@ var resolverAddr = netip.AddrPortFrom(Addr, 53)
 const (
 	// namesQuiet ends a flow over which no name was asked for.
 	namesQuiet = 10 * time.Second
-	// namesAtOnce bounds the questions of one flow that wait for an answer.
-	namesAtOnce = 64
+	// namesAtOnce bounds the questions of one machine that wait for an answer: each
+	// holds a socket of this host and 64 KiB.
+	namesAtOnce = 128
 )
 
 // serveUDPNames answers the questions of one flow.
 func (g *Gateway) serveUDPNames(inside *gonet.UDPConn) {
 	defer context.AfterFunc(g.ctx, func() { _ = inside.Close() })()
-	room := make(chan struct{}, namesAtOnce)
+	var asked sync.WaitGroup
+	defer asked.Wait()
 	b := make([]byte, 4096)
 	for {
 		_ = inside.SetReadDeadline(time.Now().Add(namesQuiet))
@@ -37,21 +40,22 @@ func (g *Gateway) serveUDPNames(inside *gonet.UDPConn) {
 		}
 		question := append([]byte(nil), b[:n]...)
 		select {
-		case room <- struct{}{}:
+		case g.asking <- struct{}{}:
 		default:
 			continue // it asks again
 		}
+		asked.Add(1)
 		if !g.begin(func() {
-			defer func() { <-room }()
+			defer asked.Done()
+			defer func() { <-g.asking }()
 			if answer := g.answer(question, false); answer != nil {
 				_, _ = inside.Write(answer)
 			}
 		}) {
+			asked.Done()
+			<-g.asking
 			break
 		}
-	}
-	for range namesAtOnce { // those that are being answered
-		room <- struct{}{}
 	}
 }
 
@@ -77,7 +81,13 @@ func (g *Gateway) serveTCPNames(r *tcp.ForwarderRequest) {
 		if err != nil {
 			return
 		}
+		select {
+		case g.asking <- struct{}{}:
+		case <-g.ctx.Done():
+			return
+		}
 		answer := g.answer(question, true)
+		<-g.asking
 		if answer == nil {
 			return
 		}

@@ -33,6 +33,9 @@ type flow struct {
 	end     tcpip.Endpoint // of inside
 	outside *net.TCPConn
 	once    sync.Once
+	// answered is told whether the server switches protocols, once it begins to
+	// answer; see vet.
+	answered chan bool
 }
 
 // abort ends both halves at once; who has the connection open inside is told.
@@ -93,7 +96,7 @@ func (g *Gateway) serveTCP(r *tcp.ForwarderRequest) {
 		return
 	}
 	end.SocketOptions().SetDelayOption(false)
-	f := &flow{inside: gonet.NewTCPConn(&queue, end), end: end, outside: conn.(*net.TCPConn)}
+	f := &flow{inside: gonet.NewTCPConn(&queue, end), end: end, outside: conn.(*net.TCPConn), answered: make(chan bool, 1)}
 	if !g.hold(f) {
 		f.abort()
 		return
@@ -121,14 +124,14 @@ func (g *Gateway) carry(f *flow, to netip.AddrPort) {
 		if err == nil {
 			err = pipe(g.ctx, f.outside, f.inside, g.up)
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, errOver) {
 			f.abort()
 			return
 		}
 		_ = f.outside.CloseWrite()
 	})
 	both.Go(func() {
-		if err := pipe(g.ctx, f.inside, f.outside, g.down); err != nil {
+		if err := pipe(g.ctx, f.inside, &listener{Reader: f.outside, answered: f.answered}, g.down); err != nil {
 			f.abort()
 			return
 		}
@@ -143,6 +146,10 @@ func (g *Gateway) carry(f *flow, to netip.AddrPort) {
 
 // errRefused says that a connection asked for a host that is not allowed.
 var errRefused = errors.New("refused")
+
+// errOver says that a connection's one request has been made: its server has not
+// switched to another protocol, and what else is sent would not be looked at.
+var errOver = errors.New("the request is made")
 
 // vet reads the first bytes from inside, where names decide, and passes them on
 // if the host that they name is allowed.
@@ -180,8 +187,43 @@ func (g *Gateway) vet(f *flow, to netip.AddrPort) error {
 			return errRefused
 		}
 	}
-	_, err := f.outside.Write(hello.Closing(first))
+	first = hello.Closing(first)
+	if !hello.Upgrades {
+		_, err := f.outside.Write(first)
+		return err
+	}
+	if _, err := f.outside.Write(first[:hello.Head]); err != nil {
+		return err
+	}
+	select {
+	case switches := <-f.answered:
+		if !switches {
+			return errOver
+		}
+	case <-g.ctx.Done():
+		return context.Cause(g.ctx)
+	}
+	_, err := f.outside.Write(first[hello.Head:])
 	return err
+}
+
+// listener tells what a server's answer begins with.
+type listener struct {
+	io.Reader
+	answered chan<- bool // nil once it was told
+	heard    []byte
+}
+
+func (l *listener) Read(b []byte) (int, error) {
+	n, err := l.Reader.Read(b)
+	if l.answered != nil {
+		l.heard = append(l.heard, b[:min(n, egress.MostStatus-len(l.heard))]...)
+		if len(l.heard) == egress.MostStatus || err != nil {
+			l.answered <- egress.Switches(l.heard)
+			l.answered = nil
+		}
+	}
+	return n, err
 }
 
 // copies are of copyBuffer bytes.
