@@ -91,6 +91,8 @@ func TestCallsOnTheWire(t *testing.T) {
 			return err
 		}, asked{Line: "POST" + prefix + "/x/sandbox/exec", Media: json, Body: `{"argv":["ls"],"stdin":"YQ=="}`}},
 		{"files", func(c *client.Client) error { _, err := c.ListFiles(ctx, "x", ""); return err }, asked{Line: "GET" + prefix + "/x/files"}},
+		{"agents", func(c *client.Client) error { _, err := c.Agents(ctx); return err }, asked{Line: "GET /v2/harness-runtime/agents"}},
+		{"remove an agent", func(c *client.Client) error { return c.RemoveAgent(ctx, "codex", "1.2") }, asked{Line: "DELETE /v2/harness-runtime/agents/codex/versions/1.2"}},
 		{"sizes", func(c *client.Client) error { _, err := c.Sizes(ctx); return err }, asked{Line: "GET" + prefix + "/sandbox/sizes"}},
 		{"health", func(c *client.Client) error { _, err := c.Health(ctx); return err }, asked{Line: "GET /healthz"}},
 	} {

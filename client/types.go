@@ -52,6 +52,12 @@ type (
 	ExecResult = gen.ExecResult
 	// File is one entry of a folder of the workspace.
 	File = gen.File
+	// AgentList is what agents are known by name.
+	AgentList = gen.AgentList
+	// Agent is one of them.
+	Agent = gen.Agent
+	// InstalledAgent is one installed version of it.
+	InstalledAgent = gen.InstalledAgent
 	// Environment is an immutable recipe of sessions.
 	Environment = gen.Environment
 	// EnvironmentSummary is an environment in a list.

@@ -17,6 +17,48 @@ type ActiveRun struct {
 	State string `json:"state"`
 }
 
+// Agent An agent that is known by name.
+type Agent struct {
+	// Adapter How it is driven: claude, codex or acp.
+	Adapter string `json:"adapter"`
+
+	// AgentKind The public protocol's word, AGENT_KIND_CUSTOM where it has none.
+	AgentKind string `json:"agent_kind"`
+
+	// DefaultVersion The version that is installed unless told otherwise.
+	DefaultVersion string `json:"default_version,omitempty,omitzero"`
+
+	// Installed What is installed of it.
+	Installed []InstalledAgent `json:"installed"`
+
+	// Mediation full when all that it does comes before a policy, asked-only when only what it thinks fit to ask about does.
+	Mediation string `json:"mediation"`
+
+	// Name The word of a spec.
+	Name string `json:"name"`
+
+	// NeedsNode It runs only where Node.js is inside.
+	NeedsNode bool `json:"needs_node"`
+
+	// Obtain How it is obtained where it is no npm package.
+	Obtain string `json:"obtain,omitempty,omitzero"`
+
+	// Package The npm package that it is installed from; left out where it is none.
+	Package string `json:"package,omitempty,omitzero"`
+
+	// Title For people.
+	Title string `json:"title"`
+}
+
+// AgentList The agents that are known by name.
+type AgentList struct {
+	// Agents All of them.
+	Agents []Agent `json:"agents"`
+
+	// Folder Where the server looks for installed ones.
+	Folder string `json:"folder"`
+}
+
 // AnswerRequest A person's answer to an approval.
 type AnswerRequest struct {
 	// Content The filled-in form of a question; never stored.
@@ -504,6 +546,18 @@ type InputRequest struct {
 
 	// Text Not blank, at most 1 MiB.
 	Text string `json:"text"`
+}
+
+// InstalledAgent One installed version of an agent.
+type InstalledAgent struct {
+	// Current New sessions get it.
+	Current bool `json:"current"`
+
+	// Sessions How many living sessions of all teams use it.
+	Sessions int `json:"sessions"`
+
+	// Version The version.
+	Version string `json:"version"`
 }
 
 // OpenToolCall The newest tool call of the active run that has not ended.

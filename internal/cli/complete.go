@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"paddock/client"
+	"paddock/internal/agents"
 	"paddock/internal/plain"
 )
 
@@ -28,7 +29,7 @@ const nothing = cobra.ShellCompDirectiveNoFileComp
 func (a *app) complete(cmd *cobra.Command) {
 	arguments := map[string]completion{
 		"SESSION": a.sessionNames, "RUN": a.runIDs, "APPROVAL": a.approvalIDs, "GRANT": a.grantIDs, "PATH": a.workspacePaths,
-		"ENVIRONMENT": a.environmentNames,
+		"ENVIRONMENT": a.environmentNames, "AGENT@VERSION": words(agents.Names()...),
 	}
 	var conditionWords []string
 	for _, c := range conditions() {
@@ -36,7 +37,7 @@ func (a *app) complete(cmd *cobra.Command) {
 	}
 	flags := map[string]completion{
 		"parent": a.sessionNames, "environment": a.environmentNames, "run": a.runIDs, "size": a.sizes,
-		"agent": words("demo", "custom", "none"), "permissions": words("allow", "ask", "deny"), "template": words("host"),
+		"agent": words(append([]string{"demo", "custom", "none"}, agents.Names()...)...), "permissions": words("allow", "ask", "deny"), "template": words("host"),
 		"status": list(states...), "for": words(conditionWords...), "on-ask": words(onAskApprove, onAskReject, onAskDefer),
 		"user": words("agent", "root"), "output": words("text", "wide", "json"),
 		"log-level": words("debug", "info", "warn", "error"), "log-format": words("auto", "text", "json"),

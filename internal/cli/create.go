@@ -23,9 +23,9 @@ func newCreate(a *app) *cobra.Command {
 (-f) or from the flags, each of which is a key of a spec. All that is wrong with
 a spec is said at once.
 
-An agent is demo, none, or custom: any program of this machine that speaks ACP.
-What lies in the folder agents of the server's data folder is there at
-/opt/paddock/agents inside.`,
+An agent is one that 'paddock agent list' knows, such as codex; or demo, none, or
+custom: any program that speaks ACP. Installed agents are at /opt/paddock/agents
+inside.`,
 		Example: `  paddock create --name hello
   paddock create -f spec.yaml
   paddock create --agent custom --command my-agent --command --acp --env LANG=C.UTF-8

@@ -61,7 +61,7 @@ PADDOCK_URL, else what 'paddock serve' wrote on this machine; likewise the token
 		&cobra.Group{ID: groupRuns, Title: "Runs:"},
 		&cobra.Group{ID: groupMachine, Title: "Machine:"})
 	root.AddCommand(
-		newServe(a), newDemo(a), newDoctor(a), newVersion(a), newLogin(a), newLogout(a), newExitCodes(), newMan(a, root),
+		newServe(a), newAgent(a), newDemo(a), newDoctor(a), newVersion(a), newLogin(a), newLogout(a), newExitCodes(), newMan(a, root),
 		newCreate(a), newLaunch(a), newList(a), newShow(a), newPause(a), newResume(a), newRemove(a), newEvents(a), newTranscript(a),
 		newWait(a), newTop(a), newEnv(a),
 		newPrompt(a), newRun(a), newCancel(a), newApprove(a), newApproval(a), newGrant(a),

@@ -50,7 +50,7 @@ func (s *specFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&s.file, "file", "f", "", "spec `file` in YAML, - for standard input; instead of the flags below")
 	f.StringVar(&s.spec.Name, "name", "", "the session's name (default: one is made)")
-	f.StringVar(&s.spec.Agent, "agent", "demo", "demo, custom or none")
+	f.StringVar(&s.spec.Agent, "agent", "demo", "claude-code, codex or another that 'paddock agent list' knows; demo, custom or none")
 	f.StringArrayVar(&s.spec.Command, "command", nil, "program of agent custom; repeat it for each `argument`")
 	f.StringVar(&s.spec.Size, "size", "", "size of the machine: small, medium or large (default small)")
 	f.DurationVar(&s.idleTimeout, "idle-timeout", 0, "pause after so long without activity, 1m to 24h (default 15m)")

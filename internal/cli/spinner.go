@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"paddock/internal/plain"
@@ -12,6 +13,7 @@ import (
 // spinner shows that something goes on, in the last line of a terminal.
 type spinner struct {
 	done chan struct{}
+	text atomic.Pointer[string]
 	wg   sync.WaitGroup
 }
 
@@ -19,13 +21,20 @@ type spinner struct {
 // shows nothing. Call stop before anything else is printed.
 func (a *app) spin(text string) *spinner {
 	s := &spinner{done: make(chan struct{})}
+	s.say(text)
 	if IsTerminal(a.err) && a.getenv("TERM") != "dumb" && !a.json() {
-		s.wg.Go(func() { s.turn(a.err, plain.Line(text)) })
+		s.wg.Go(func() { s.turn(a.err) })
 	}
 	return s
 }
 
-func (s *spinner) turn(w io.Writer, text string) {
+// say changes the text.
+func (s *spinner) say(text string) {
+	text = plain.Line(text)
+	s.text.Store(&text)
+}
+
+func (s *spinner) turn(w io.Writer) {
 	const frames = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 	began := time.Now()
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -33,7 +42,7 @@ func (s *spinner) turn(w io.Writer, text string) {
 	defer fmt.Fprint(w, "\r\x1b[K")
 	for i := 0; ; i++ {
 		frame := []rune(frames)[i%10]
-		fmt.Fprintf(w, "\r\x1b[K%c %s %.1f s", frame, text, time.Since(began).Seconds())
+		fmt.Fprintf(w, "\r\x1b[K%c %s %.1f s", frame, *s.text.Load(), time.Since(began).Seconds())
 		select {
 		case <-s.done:
 			return

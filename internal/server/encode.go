@@ -38,8 +38,8 @@ func sessionOnWire(v engine.View) gen.Session {
 	}
 	if v.Adapter == "none" {
 		out.AgentKind = kindNone
-	} else if a, ok := agents.Find(v.Adapter); ok && a.Kind != "" {
-		out.AgentKind = a.Kind
+	} else if a, ok := agents.Find(v.Adapter); ok {
+		out.AgentKind = kindOf(a)
 	}
 	if v.State == session.Paused {
 		out.PauseReason = string(v.PauseReason)

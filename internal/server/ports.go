@@ -21,6 +21,7 @@ type surface interface {
 	gate
 	sessions
 	environments
+	agentFolder
 	runs
 	machine
 	history
@@ -50,6 +51,11 @@ type environments interface {
 	Environment(ctx context.Context, team id.Team, ref string) (environment.Environment, error)
 	Environments(ctx context.Context, team id.Team, size int, token string) ([]environment.Environment, string, error)
 	RemoveEnvironment(ctx context.Context, team id.Team, ref string) error
+}
+
+type agentFolder interface {
+	Agents(ctx context.Context) (folder string, list []engine.AgentInstallation, err error)
+	RemoveAgent(ctx context.Context, name, version string) error
 }
 
 type runs interface {

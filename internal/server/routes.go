@@ -49,5 +49,7 @@ var served = []route{
 	{"GET", "/configs/{environment}", nil, (*edge).getEnvironment},
 	{"DELETE", "/configs/{environment}", nil, (*edge).removeEnvironment},
 	{"GET", "/configs/{environment}/sessions", listQuery, (*edge).listEnvironmentSessions},
+	{"GET", "/agents", nil, (*edge).listAgents},
+	{"DELETE", "/agents/{agent}/versions/{version}", nil, (*edge).removeAgent},
 	{"GET", "/regions", nil, (*edge).listRegions},
 }

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"paddock/internal/agents/installed"
 	"paddock/internal/approval"
 	"paddock/internal/engine"
 	"paddock/internal/environment"
@@ -168,6 +169,11 @@ func (s *stage) Environments(context.Context, id.Team, int, string) ([]environme
 	return []environment.Environment{s.environment}, "next", s.err
 }
 
+func (s *stage) Agents(context.Context) (string, []engine.AgentInstallation, error) {
+	one := engine.AgentInstallation{Agent: installed.Agent{Name: "codex", Version: "1.2.3", Current: true}, Sessions: 2}
+	return "/a", []engine.AgentInstallation{one}, s.err
+}
+func (s *stage) RemoveAgent(context.Context, string, string) error        { return s.err }
 func (s *stage) RemoveEnvironment(context.Context, id.Team, string) error { return s.err }
 
 func (s *stage) RemoveSession(context.Context, id.Team, string) error { return s.err }
