@@ -27,11 +27,12 @@ import (
 // far is a host outside: a network namespace that a veth pair joins to this
 // host, with an address that no rule keeps from machines. It has servers for
 // HTTP (80), TLS (443), echoes over TCP (7) and UDP (7), bytes without end (19),
-// and names (53).
+// names (53), and a scripted model (8901).
 type far struct {
-	t    *testing.T
-	addr string // of the far host
-	near string // of this host, on the same wire
+	t     *testing.T
+	addr  string // of the far host
+	near  string // of this host, on the same wire
+	model *modelServer
 
 	mu    sync.Mutex
 	names map[string]string // that its DNS server knows, with their addresses
@@ -42,7 +43,7 @@ type far struct {
 func newFar(t *testing.T) *far {
 	t.Helper()
 	n := os.Getpid() % 63
-	f := &far{t: t, near: fmt.Sprintf("198.51.100.%d", 4*n+1), addr: fmt.Sprintf("198.51.100.%d", 4*n+2)}
+	f := &far{t: t, model: &modelServer{}, near: fmt.Sprintf("198.51.100.%d", 4*n+1), addr: fmt.Sprintf("198.51.100.%d", 4*n+2)}
 	f.names = map[string]string{"far.test.": f.addr, "www.far.test.": f.addr, "other.test.": f.addr, "inner.test.": f.near}
 	veth := &netlink.Veth{LinkAttrs: netlink.NewLinkAttrs(), PeerName: fmt.Sprintf("pdf%d", os.Getpid())}
 	veth.Name = fmt.Sprintf("pdn%d", os.Getpid())
@@ -136,6 +137,9 @@ func (f *far) begin(device string) error {
 	}
 	cert, err := selfSigned()
 	if err != nil {
+		return err
+	}
+	if err := f.serveModel(); err != nil {
 		return err
 	}
 	h := &http.Server{Handler: http.HandlerFunc(f.page)}
