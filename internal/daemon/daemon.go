@@ -43,6 +43,7 @@ type Config struct {
 	DNS               []string      // see network.Options
 	EgressDeny        []string      // see egress.ParseOperator
 	EgressAllow       []string      // likewise
+	UpstreamCA        string        // see network.Options
 	Connections       int           // most open connections of one sandbox
 	Bandwidth         int           // bytes in a second of one sandbox each way; 0: no limit
 	NotifyURL         string        // told when something waits or a run ends; empty: nobody

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -25,9 +26,13 @@ func openNetwork(cfg Config, listen net.Addr) (sandbox.Network, error) {
 	}
 	user, err := network.New(network.Options{
 		Folder: folder, Operator: operator, DNS: cfg.DNS, Connections: cfg.Connections, Bandwidth: cfg.Bandwidth, Logger: cfg.Log,
+		Authority: filepath.Join(cfg.DataDir, "ca"), UpstreamCA: cfg.UpstreamCA,
 	})
 	if err == nil {
 		return user, nil
+	}
+	if errors.Is(err, network.ErrTrust) {
+		return nil, &MisconfiguredError{err}
 	}
 	cfg.Log.Warn("sandboxes have no network", "reason", err)
 	loopback, err := network.NewLoopback(folder)

@@ -31,7 +31,11 @@ type Options struct {
 	Session  func() string // the session this machine belongs to; "" while it is nobody's
 	// Hostname names the machine; called by every Configure, before anything is
 	// started. Nil: its name stays.
-	Hostname  func(name string) error
+	Hostname func(name string) error
+	// Trust has the system trust the authority that signs for the hosts of
+	// brokered secrets, where there are any, and gives variables for processes;
+	// called once, before anything is started. Nil: there are none.
+	Trust     func() (env map[string]string, err error)
 	Workspace string
 	Agent     proc.User
 	Root      proc.User
@@ -68,7 +72,8 @@ type Daemon struct {
 
 	mu      sync.Mutex
 	config  *guestapi.Config
-	adapter Adapter // nil before Configure, and for an agent "none"
+	trust   map[string]string // variables; see Options.Trust
+	adapter Adapter           // nil before Configure, and for an agent "none"
 }
 
 var _ guestapi.Guest = (*Daemon)(nil)
@@ -142,6 +147,13 @@ func (d *Daemon) Configure(_ context.Context, config guestapi.Config) error {
 	if config.Agent.Root {
 		d.tree.Apart()
 	}
+	if trust := d.options.Trust; trust != nil {
+		env, err := trust()
+		if err != nil {
+			return fmt.Errorf("trust the authority of brokered secrets: %w", err)
+		}
+		d.trust = env
+	}
 	var adapter Adapter
 	if word := config.Agent.Adapter; word != "none" {
 		make, ok := d.options.Adapters[word]
@@ -157,13 +169,18 @@ func (d *Daemon) Configure(_ context.Context, config guestapi.Config) error {
 	return nil
 }
 
+// sessionEnv is what every process has in its environment: what the session's
+// spec says goes before what we think.
 func (d *Daemon) sessionEnv() map[string]string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.config == nil {
 		return nil
 	}
-	return d.config.Env
+	env := map[string]string{}
+	maps.Copy(env, d.trust)
+	maps.Copy(env, d.config.Env)
+	return env
 }
 
 // agentEnv are the variables of the agent alone.

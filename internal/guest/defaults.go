@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"paddock/internal/guest/proc"
+	"paddock/internal/guest/trust"
 	"paddock/internal/guestapi"
 )
 
@@ -42,9 +43,12 @@ func Defaults(build string, agentTasks uint64, adapters map[string]NewAdapter) O
 			return dialer.DialContext(ctx, "unix", guestapi.SocketPath)
 		},
 		// Both are read anew each time: a restored copy finds others there.
-		Secret:     func() (string, error) { return readWord(guestapi.SecretPath) },
-		Session:    func() string { s, _ := readWord(guestapi.IdentityDir + "/session-id"); return s },
-		Hostname:   takeHostname,
+		Secret:   func() (string, error) { return readWord(guestapi.SecretPath) },
+		Session:  func() string { s, _ := readWord(guestapi.IdentityDir + "/session-id"); return s },
+		Hostname: takeHostname,
+		Trust: func() (map[string]string, error) {
+			return trust.Install("/", guestapi.IdentityDir+"/ca.pem", guestapi.IdentityDir+"/ca-bundle.pem")
+		},
 		Workspace:  guestapi.Workspace,
 		Agent:      agentUser,
 		Root:       rootUser,

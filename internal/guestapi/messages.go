@@ -9,7 +9,7 @@ import (
 
 // The places inside the sandbox that both sides know.
 const (
-	IdentityDir = "/run/paddock"         // read-only: session-id, hostname, machine-id
+	IdentityDir = "/run/paddock"         // read-only: session-id, hostname, machine-id, and see package trust
 	ControlDir  = "/run/paddock/control" // 0700 root
 	SocketPath  = ControlDir + "/host.sock"
 	SecretPath  = ControlDir + "/secret"

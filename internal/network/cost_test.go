@@ -14,7 +14,7 @@ func BenchmarkAttach(b *testing.B) {
 	if os.Geteuid() != 0 {
 		b.Skip("making network namespaces needs root")
 	}
-	u, err := New(Options{Folder: b.TempDir(), Connections: 512})
+	u, err := New(Options{Folder: b.TempDir(), Authority: b.TempDir(), Connections: 512})
 	if err != nil {
 		b.Skipf("no network here: %v", err)
 	}

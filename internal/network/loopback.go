@@ -39,6 +39,9 @@ func (*Loopback) Govern(context.Context, string, sandbox.Egress, []sandbox.Broke
 // Rejoin is part of sandbox.Network.
 func (*Loopback) Rejoin(context.Context, string, []sandbox.Brokered) error { return nil }
 
+// Authority is part of sandbox.Network.
+func (*Loopback) Authority() []byte { return nil }
+
 // Leave is part of sandbox.Network.
 func (*Loopback) Leave(string) error { return nil }
 

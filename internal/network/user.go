@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"paddock/internal/network/broker"
 	"paddock/internal/network/egress"
 	"paddock/internal/network/gateway"
 	"paddock/internal/sandbox"
@@ -24,6 +25,8 @@ type Options struct {
 	DNS         []string // upstream resolvers, address or address:port; none: those of the host
 	Connections int      // most open connections of one machine
 	Bandwidth   int      // bytes in a second each way that one machine may move; 0: no limit
+	Authority   string   // folder of the certificate authority for brokered secrets, made when absent
+	UpstreamCA  string   // PEM file of authorities that hosts of brokered secrets may have beside those of this system; "": none
 	Logger      *slog.Logger
 }
 
@@ -33,6 +36,7 @@ type User struct {
 	namespaces
 	options  Options
 	resolver *gateway.Resolver
+	broker   broker.Options
 	watch    atomic.Pointer[func(id string, d sandbox.Denial)]
 
 	mu   sync.Mutex
@@ -42,6 +46,7 @@ type User struct {
 // attached is a machine's network that this process holds.
 type attached struct {
 	gate    *egress.Gate
+	broker  *broker.Broker
 	gateway *gateway.Gateway
 }
 
@@ -59,6 +64,9 @@ func New(o Options) (*User, error) {
 		return nil, err
 	}
 	u := &User{namespaces: n, options: o, resolver: resolver, live: map[string]*attached{}}
+	if u.broker, err = brokerOptions(o); err != nil {
+		return nil, err
+	}
 	const trial = "trial"
 	if _, err = u.Attach(context.Background(), trial, sandbox.Egress{}, nil); err == nil {
 		err = u.Detach(context.Background(), trial)
@@ -72,6 +80,9 @@ func New(o Options) (*User, error) {
 // Watch has denied called for attempts that were refused, not for each of many.
 // It must return soon.
 func (u *User) Watch(denied func(id string, d sandbox.Denial)) { u.watch.Store(&denied) }
+
+// Authority is part of sandbox.Network.
+func (u *User) Authority() []byte { return u.broker.Authority.PEM() }
 
 // Warning is part of sandbox.Network.
 func (*User) Warning() string { return "" }
@@ -102,10 +113,10 @@ func (u *User) Attach(_ context.Context, id string, rules sandbox.Egress, secret
 
 // serve puts a gateway at the other end of the device.
 func (u *User) serve(id string, tap *os.File, rules sandbox.Egress, secrets []sandbox.Brokered, fresh bool) error {
-	a := &attached{gate: egress.NewGate(u.options.Operator, rules)}
+	a := &attached{gate: egress.NewGate(u.options.Operator, rules), broker: broker.New(u.broker, secrets)}
 	var err error
 	a.gateway, err = gateway.New(gateway.Options{
-		Tap: tap, Gate: a.gate, Resolver: u.resolver, Flows: u.path(id) + flowsSuffix, Fresh: fresh,
+		Tap: tap, Gate: a.gate, Broker: a.broker, Resolver: u.resolver, Flows: u.path(id) + flowsSuffix, Fresh: fresh,
 		Connections: u.options.Connections, Bandwidth: u.options.Bandwidth,
 		Denied: func(d sandbox.Denial) {
 			if denied := u.watch.Load(); denied != nil {
@@ -133,6 +144,7 @@ func (u *User) Govern(_ context.Context, id string, rules sandbox.Egress, secret
 	u.mu.Unlock()
 	if a != nil {
 		a.gate.Govern(rules)
+		a.broker.Entrust(secrets)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ func open(t *testing.T, folder string) *User {
 	if os.Geteuid() != 0 {
 		t.Skip("making network namespaces needs root")
 	}
-	u, err := New(Options{Folder: folder, Connections: 8})
+	u, err := New(Options{Folder: folder, Authority: t.TempDir(), Connections: 8})
 	if err != nil {
 		t.Skipf("no network here: %v", err)
 	}

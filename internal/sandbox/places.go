@@ -8,7 +8,9 @@ import "paddock/internal/agents"
 const (
 	// IdentityMount holds what tells one machine from another: the files
 	// session-id, hostname and machine-id, and the folder control (0700, root)
-	// with the socket the guest dials and the secret it shows.
+	// with the socket the guest dials and the secret it shows. A machine with
+	// brokered secrets has the authority that signs for their hosts there, ca.pem,
+	// and with it all that this host trusts, ca-bundle.pem.
 	IdentityMount = "/run/paddock"
 	// RuntimeMount holds paddock-guest, which is pid 1, and paddock-demo-agent.
 	RuntimeMount = "/opt/paddock/bin"

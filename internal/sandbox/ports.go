@@ -51,6 +51,11 @@ type Network interface {
 	// Detach removes what Attach made. It is idempotent.
 	Detach(ctx context.Context, id string) error
 
+	// Authority is the certificate, in PEM, that signs for the hosts of brokered
+	// secrets, which machines with such secrets have to trust; nil where no machine
+	// can be given any.
+	Authority() []byte
+
 	// Warning is the sentence a session's create answer carries about its
 	// network; empty when there is nothing to say.
 	Warning() string

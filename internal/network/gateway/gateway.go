@@ -18,6 +18,7 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/tcpip/transport/udp"
 
+	"paddock/internal/network/broker"
 	"paddock/internal/network/egress"
 	"paddock/internal/sandbox"
 )
@@ -47,6 +48,7 @@ const (
 type Options struct {
 	Tap         *os.File // non-blocking; the gateway closes it
 	Gate        *egress.Gate
+	Broker      *broker.Broker // of the machine's secrets
 	Resolver    *Resolver
 	Flows       string // file that keeps which connections are open
 	Fresh       bool   // the machine was not started yet: it has no open connection
@@ -58,6 +60,7 @@ type Options struct {
 // Gateway is the outside of one machine's network.
 type Gateway struct {
 	gate     *egress.Gate
+	broker   *broker.Broker
 	resolver *Resolver
 	denials  *denials
 	flows    *ledger
@@ -81,7 +84,7 @@ type Gateway struct {
 func New(o Options) (*Gateway, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Gateway{
-		gate: o.Gate, resolver: o.Resolver, denials: newDenials(o.Denied), ctx: ctx, cancel: cancel,
+		gate: o.Gate, broker: o.Broker, resolver: o.Resolver, denials: newDenials(o.Denied), ctx: ctx, cancel: cancel,
 		open: map[*flow]struct{}{}, asking: make(chan struct{}, namesAtOnce), most: o.Connections, up: limiter(o.Bandwidth), down: limiter(o.Bandwidth),
 	}
 	var err error

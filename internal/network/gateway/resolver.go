@@ -201,20 +201,45 @@ func (r *Resolver) refresh(ctx context.Context, gate *egress.Gate) bool {
 
 // lookUp has a gate know the addresses of a name that it allows.
 func (r *Resolver) lookUp(ctx context.Context, gate *egress.Gate, name string) {
-	n, err := dnsmessage.NewName(name + ".")
-	if err != nil || gate.Name(name) != "" {
+	if gate.Name(name) != "" {
 		return
+	}
+	if answer, err := r.ask(ctx, name); err == nil {
+		learn(gate, answer)
+	}
+}
+
+// addresses looks a name up.
+func (r *Resolver) addresses(ctx context.Context, name string) ([]netip.Addr, error) {
+	answer, err := r.ask(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var found noted
+	learn(&found, answer)
+	return found, nil
+}
+
+// noted are addresses that were learnt.
+type noted []netip.Addr
+
+// Learn is part of learner.
+func (n *noted) Learn(addr netip.Addr, _ time.Duration) { *n = append(*n, addr) }
+
+// ask asks for the addresses of a name.
+func (r *Resolver) ask(ctx context.Context, name string) (answer []byte, err error) {
+	n, err := dnsmessage.NewName(name + ".")
+	if err != nil {
+		return nil, err
 	}
 	q := dnsmessage.Question{Name: n, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}
 	b := dnsmessage.NewBuilder(nil, dnsmessage.Header{RecursionDesired: true})
-	if b.StartQuestions() != nil || b.Question(q) != nil {
-		return
+	if err := errors.Join(b.StartQuestions(), b.Question(q)); err != nil {
+		return nil, err
 	}
 	question, err := b.Finish()
 	if err != nil {
-		return
+		return nil, err
 	}
-	if answer, err := r.exchange(ctx, question, q, false); err == nil {
-		learn(gate, answer)
-	}
+	return r.exchange(ctx, question, q, false)
 }

@@ -6,7 +6,9 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -14,8 +16,6 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/adapters/gonet"
 	"gvisor.dev/gvisor/pkg/tcpip/transport/tcp"
 	"gvisor.dev/gvisor/pkg/waiter"
-
-	"paddock/internal/network/egress"
 )
 
 const (
@@ -34,8 +34,11 @@ type flow struct {
 	outside *net.TCPConn
 	once    sync.Once
 	// answered is told whether the server switches protocols, once it begins to
-	// answer; see vet.
+	// answer; see pass.
 	answered chan bool
+
+	halting   atomic.Bool // see halt
+	untouched bool        // nothing came from outside until it was halted
 }
 
 // abort ends both halves at once; who has the connection open inside is told.
@@ -119,23 +122,25 @@ func (g *Gateway) mayConnect(protocol string, to netip.AddrPort) (why string) {
 // carry moves bytes both ways until both directions have ended.
 func (g *Gateway) carry(f *flow, to netip.AddrPort) {
 	var both sync.WaitGroup
+	halted := make(chan struct{}) // when nothing more is moved inwards
 	both.Go(func() {
-		err := g.vet(f, to)
-		if err == nil {
-			err = pipe(g.ctx, f.outside, f.inside, g.up)
-		}
-		if err != nil && !errors.Is(err, errOver) {
+		if err := g.outwards(f, to, halted); err != nil && !errors.Is(err, errOver) {
 			f.abort()
 			return
 		}
 		_ = f.outside.CloseWrite()
 	})
 	both.Go(func() {
-		if err := pipe(g.ctx, f.inside, &listener{Reader: f.outside, answered: f.answered}, g.down); err != nil {
+		defer close(halted)
+		n, err := pipe(g.ctx, f.inside, &listener{Reader: f.outside, answered: f.answered}, g.down)
+		switch {
+		case err == nil:
+			_ = f.inside.CloseWrite()
+		case f.halting.Load() && errors.Is(err, os.ErrDeadlineExceeded):
+			f.untouched = n == 0
+		default:
 			f.abort()
-			return
 		}
-		_ = f.inside.CloseWrite()
 	})
 	both.Wait()
 	f.once.Do(func() {
@@ -144,93 +149,31 @@ func (g *Gateway) carry(f *flow, to netip.AddrPort) {
 	})
 }
 
-// errRefused says that a connection asked for a host that is not allowed.
-var errRefused = errors.New("refused")
-
-// errOver says that a connection's one request has been made: its server has not
-// switched to another protocol, and what else is sent would not be looked at.
-var errOver = errors.New("the request is made")
-
-// vet reads the first bytes from inside, where names decide, and passes them on
-// if the host that they name is allowed.
-func (g *Gateway) vet(f *flow, to netip.AddrPort) error {
-	if !g.gate.NamesDecide() || g.gate.Listed(to.Addr()) {
-		return nil
+// outwards moves bytes from inside to outside, or has the broker do so.
+func (g *Gateway) outwards(f *flow, to netip.AddrPort, halted <-chan struct{}) error {
+	o, err := g.vet(f, to)
+	if err != nil {
+		return err
 	}
-	var first []byte
-	buffer := make([]byte, egress.MostHello)
-	var hello egress.Hello
-	for !hello.Whole {
-		if len(first) > 0 { // it has begun: it may not take for ever
-			_ = f.inside.SetReadDeadline(time.Now().Add(helloPatience))
-		}
-		n, err := f.inside.Read(buffer)
-		first = append(first, buffer[:n]...)
-		hello = egress.ReadHello(first)
-		if err != nil && !hello.Whole {
-			if errors.Is(err, io.EOF) && hello.Protocol == "" {
-				break
-			}
+	if g.brokers(o.hello) {
+		if err := f.halt(halted); err != nil {
 			return err
 		}
+		g.serveBrokered(f, to, o)
+		return nil
 	}
-	_ = f.inside.SetReadDeadline(time.Time{})
-	wantTLS := to.Port() == 443
-	switch {
-	case hello.Protocol == "" && !wantTLS:
-	case hello.Name == "":
-		g.deny("tcp", to.Addr().String(), to.Port(), "the connection does not say which host it wants")
-		return errRefused
-	default:
-		if why := g.gate.Name(hello.Name); why != "" {
-			g.deny("tcp", hello.Name, to.Port(), why)
-			return errRefused
-		}
-	}
-	first = hello.Closing(first)
-	if !hello.Upgrades {
-		_, err := f.outside.Write(first)
+	if err := g.pass(f, o); err != nil {
 		return err
 	}
-	if _, err := f.outside.Write(first[:hello.Head]); err != nil {
-		return err
-	}
-	select {
-	case switches := <-f.answered:
-		if !switches {
-			return errOver
-		}
-	case <-g.ctx.Done():
-		return context.Cause(g.ctx)
-	}
-	_, err := f.outside.Write(first[hello.Head:])
+	_, err = pipe(g.ctx, f.outside, f.inside, g.up)
 	return err
-}
-
-// listener tells what a server's answer begins with.
-type listener struct {
-	io.Reader
-	answered chan<- bool // nil once it was told
-	heard    []byte
-}
-
-func (l *listener) Read(b []byte) (int, error) {
-	n, err := l.Reader.Read(b)
-	if l.answered != nil {
-		l.heard = append(l.heard, b[:min(n, egress.MostStatus-len(l.heard))]...)
-		if len(l.heard) == egress.MostStatus || err != nil {
-			l.answered <- egress.Switches(l.heard)
-			l.answered = nil
-		}
-	}
-	return n, err
 }
 
 // copies are of copyBuffer bytes.
 var copies = sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }}
 
-// pipe copies until the source ends, no faster than the limit.
-func pipe(ctx context.Context, to io.Writer, from io.Reader, limit *rate.Limiter) error {
+// pipe copies until the source ends, no faster than the limit, and says how much.
+func pipe(ctx context.Context, to io.Writer, from io.Reader, limit *rate.Limiter) (moved int64, err error) {
 	b := copies.Get().(*[]byte)
 	defer copies.Put(b)
 	for {
@@ -238,18 +181,19 @@ func pipe(ctx context.Context, to io.Writer, from io.Reader, limit *rate.Limiter
 		if n > 0 {
 			if limit != nil {
 				if err := limit.WaitN(ctx, n); err != nil {
-					return err
+					return moved, err
 				}
 			}
 			if _, err := to.Write((*b)[:n]); err != nil {
-				return err
+				return moved, err
 			}
+			moved += int64(n)
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil
+			return moved, nil
 		case err != nil:
-			return err
+			return moved, err
 		}
 	}
 }

@@ -32,8 +32,12 @@ func (g *Gateway) takeUDP(r *udp.ForwarderRequest) bool {
 	names := to == resolverAddr
 	if !names {
 		// Addresses are not looked up once more here, as TCP has it: that waits.
-		if v := g.gate.Connect("udp", to); v.Why != "" {
-			g.deny("udp", to.Addr().String(), to.Port(), v.Why)
+		why := g.gate.Connect("udp", to).Why
+		if why == "" && to.Port() == 443 && g.broker.Any() {
+			why = "QUIC would hide requests that brokered secrets are for"
+		}
+		if why != "" {
+			g.deny("udp", to.Addr().String(), to.Port(), why)
 			return false
 		}
 	}

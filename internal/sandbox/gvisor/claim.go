@@ -41,6 +41,9 @@ func (m *machine) claim(ctx context.Context, who sandbox.Identity, rules sandbox
 	if err := m.driver.options.Network.Govern(ctx, m.handle.ID, rules, secrets); err != nil {
 		return fmt.Errorf("govern network: %w", err)
 	}
+	if err := m.folder.trust(secrets, m.driver.options.Network.Authority()); err != nil {
+		return err
+	}
 	return m.folder.name(who)
 }
 

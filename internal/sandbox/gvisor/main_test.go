@@ -118,7 +118,7 @@ func (r smallRoot) Prepare(_ context.Context, template string, _ func(string)) (
 }
 
 func open(folder, runtime string) (*Driver, error) {
-	net, err := network.New(network.Options{Folder: filepath.Join(folder, "netns"), Connections: 64, Logger: quiet})
+	net, err := network.New(network.Options{Folder: filepath.Join(folder, "netns"), Authority: filepath.Join(folder, "ca"), Connections: 64, Logger: quiet})
 	if err != nil {
 		return nil, err
 	}

@@ -128,6 +128,9 @@ func (s *start) bundle(root, nsPath string) (err error) {
 	if s.secret, err = s.folder.identify(s.spec); err != nil {
 		return err
 	}
+	if err := s.folder.trust(s.spec.Secrets, s.options.Network.Authority()); err != nil {
+		return err
+	}
 	p, err := readPlan(s.handle)
 	if err != nil {
 		return err
