@@ -229,7 +229,7 @@ func TestEgress(t *testing.T) {
 
 // idlePy reads from a connection over which nothing comes, and says how it ended.
 const idlePy = `import socket,sys
-s=socket.create_connection((sys.argv[1],7)); s.send(b"x"); s.recv(1)
+s=socket.create_connection((sys.argv[1],7)); s.send(b"\0"); s.recv(1)
 open("/tmp/up","w").write("x")
 try: r=repr(s.recv(1))
 except OSError as e: r=e.__class__.__name__
