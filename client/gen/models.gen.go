@@ -243,9 +243,16 @@ type CreateLegacy struct {
 
 // CredentialSlot Something secret in an environment; never its value.
 type CredentialSlot struct {
+	// Header The only header in which the placeholder is replaced.
+	Header string `json:"header,omitempty,omitzero"`
+
+	// Host The only host that its value goes to; sandboxes hold a placeholder.
+	Host     string `json:"host,omitempty,omitzero"`
 	Name     string `json:"name"`
 	Provider string `json:"provider,omitempty,omitzero"`
-	Source   string `json:"source,omitempty,omitzero"`
+
+	// Source tenantSecret: its value is kept here.
+	Source string `json:"source,omitempty,omitzero"`
 }
 
 // Empty A body without keys.
@@ -256,7 +263,7 @@ type Environment struct {
 	// AgentspecSchemaVersion Of the form of the spec.
 	AgentspecSchemaVersion string `json:"agentspec_schema_version"`
 
-	// ContentHash SHA-256 of what the spec means; empty for those of old releases.
+	// ContentHash SHA-256 of what the spec means, keyed where it has secrets; empty for those of old releases.
 	ContentHash string    `json:"content_hash"`
 	CreatedAt   time.Time `json:"created_at"`
 
@@ -267,7 +274,7 @@ type Environment struct {
 	Credentials []CredentialSlot `json:"credentials,omitempty,omitzero"`
 	ID          string           `json:"id"`
 
-	// Manifest The spec, as JSON.
+	// Manifest The spec, as JSON; without the values of secrets.
 	Manifest map[string]interface{} `json:"manifest"`
 
 	// Name As it was given, or that of the session whose spec it was.

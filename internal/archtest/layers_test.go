@@ -19,8 +19,10 @@ var layers = map[string]int{
 	"internal/agents":           0,
 	"internal/agents/installed": 0,
 
-	"internal/event":  1,
-	"internal/policy": 1,
+	"internal/event":     1,
+	"internal/policy":    1,
+	"internal/redaction": 1,
+	"internal/vault":     1,
 
 	"internal/session":     2,
 	"internal/environment": 2,

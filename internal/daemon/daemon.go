@@ -94,6 +94,10 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	seen := metrics.New(cfg.Version)
+	secrets, err := openVault(ctx, cfg, st)
+	if err != nil {
+		return err
+	}
 	counting, err := counted.New(ctx, st, seen)
 	if err != nil {
 		return err
@@ -142,6 +146,7 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 	}
 	e := engine.New(engine.Options{
 		Agents: installed.At(cfg.AgentsDir),
+		Vault:  secrets,
 		Points: points, SaveEvery: cfg.SaveEvery, Rebooted: rebooted,
 		Notify: channels, Metrics: seen, Trace: trace,
 		Store: counting, Driver: driver, Logger: cfg.Log, MaxActiveSessions: cfg.MaxActiveSessions,

@@ -158,11 +158,15 @@ func (e *Engine) recover(ctx context.Context, a *actor, s session.Session, row s
 	if err != nil {
 		return fmt.Errorf("read environment: %w", err)
 	}
+	spec, err := e.unseal(env)
+	if err != nil {
+		return err
+	}
 	handle, err := sandbox.DecodeHandle(row.Handle)
 	if err != nil {
 		return err
 	}
-	box, err := e.driver.Recover(ctx, handle, nil)
+	box, err := e.driver.Recover(ctx, handle, brokered(spec))
 	if err != nil {
 		return err
 	}
@@ -177,8 +181,11 @@ func (e *Engine) recover(ctx context.Context, a *actor, s session.Session, row s
 	if err != nil {
 		return errors.Join(fmt.Errorf("bring sandbox to %s: %w", s.State, err), box.Close())
 	}
-	m := e.hold(s, box, guestConfig(s, env.Spec), row.CreatedAt, nil)
+	m := e.hold(s, box, guestConfig(s, spec), row.CreatedAt, nil)
 	a.attach(m)
+	if row.Held != nil {
+		m.showAfter(heldPatience)
+	}
 	e.takeUpRun(ctx, m)
 	if s.State == session.Updating {
 		if err := e.endUpdate(ctx, s.ID, box.Paused()); err != nil {

@@ -156,6 +156,7 @@ func agentHosts(spec environment.Spec) (hosts []string, nets []netip.Prefix) {
 	}
 	given := func(k agents.Key) bool {
 		_, key := spec.Env[k.Variable]
+		key = key || spec.HasSecret(k.Variable)
 		_, base := spec.Env[k.BaseURL]
 		return key || base
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -18,14 +19,19 @@ const maxOpenAsks = 64
 
 // asked records what the agent asks and decides it, by policy or by raising an
 // approval. A question for an answer always goes to a person: the policy
-// decides what may be done, not what people know.
+// decides what may be done, not what people know. The policy sees what is asked as
+// it is; what is stored of it has no values of secrets.
 func (e *Engine) asked(c *change, run *session.Run, q guestapi.Ask, r guestapi.Report) error {
 	env, err := c.tx.Environment(c.ctx, c.s.Environment)
 	if err != nil {
 		return err
 	}
 	a := approval.Approval{ID: id.New[id.Approval](), Team: c.s.Team, Session: c.s.ID, Run: run.ID, Key: q.Key, State: approval.Pending, At: c.now}
-	a.Asked = event.Asked{HITLID: a.ID.String(), ToolCallID: q.ToolCallID, Action: q.Action, Details: q.Details, Payload: q.Payload}
+	var seen guestapi.Ask
+	if err := json.Unmarshal(r.Data, &seen); err != nil {
+		return err
+	}
+	a.Asked = event.Asked{HITLID: a.ID.String(), ToolCallID: seen.ToolCallID, Action: seen.Action, Details: seen.Details, Payload: seen.Payload}
 	if q.Details.Question == "" {
 		switch v := judge(env.Spec, q); v.Action {
 		case policy.Allow:
@@ -77,7 +83,7 @@ func (e *Engine) asked(c *change, run *session.Run, q guestapi.Ask, r guestapi.R
 }
 
 func (e *Engine) decideByPolicy(c *change, a approval.Approval, state approval.State, why string) error {
-	a.State, a.Actor, a.Reason, a.EndedAt = state, actorPolicy, why, c.now
+	a.State, a.Actor, a.Reason, a.EndedAt = state, actorPolicy, c.veil.Text(why), c.now
 	c.later(func() { e.sendAnswer(a, nil) })
 	return c.tx.SaveApproval(a)
 }

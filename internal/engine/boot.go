@@ -45,9 +45,12 @@ func (e *Engine) boot(ctx context.Context, a *actor, place *place) {
 	if err == nil && s.State == session.Provisioning {
 		var env environment.Environment
 		if env, err = e.store.Environment(ctx, s.Environment); err == nil {
-			ctx, span := e.trace.Start(ctx, "create", tracing.Session(s.ID.String()), tracing.Agent(s.Adapter), tracing.Reason("taken up"))
-			span.End(e.bringUp(ctx, a, place, s, env.Spec))
-			return
+			var spec environment.Spec
+			if spec, err = e.unseal(env); err == nil {
+				ctx, span := e.trace.Start(ctx, "create", tracing.Session(s.ID.String()), tracing.Agent(s.Adapter), tracing.Reason("taken up"))
+				span.End(e.bringUp(ctx, a, place, s, spec))
+				return
+			}
 		}
 	}
 	place.leave()
@@ -103,7 +106,7 @@ func (e *Engine) claim(ctx context.Context, a *actor, s session.Session, spec en
 	defer func() { span.End(err) }()
 	ctx, cancel := context.WithTimeout(ctx, claimDeadline)
 	defer cancel()
-	if err := spare.box.Claim(ctx, sandbox.Identity{Session: s.ID.String(), Hostname: hostname(s.Name)}, egressOf(spec), nil); err != nil {
+	if err := spare.box.Claim(ctx, sandbox.Identity{Session: s.ID.String(), Hostname: hostname(s.Name)}, egressOf(spec), brokered(spec)); err != nil {
 		spare.letGo()
 		return err
 	}
@@ -211,7 +214,7 @@ func (e *Engine) plan(ctx context.Context, s session.Session, spec sandbox.Spec)
 
 func machineSpec(s session.Session, spec environment.Spec) sandbox.Spec {
 	k := kindOf(spec)
-	return sandbox.Spec{ID: id.New[id.Sandbox]().String(), Session: s.ID.String(), Hostname: hostname(s.Name), Template: k.template, Size: k.size, Egress: egressOf(spec)}
+	return sandbox.Spec{ID: id.New[id.Sandbox]().String(), Session: s.ID.String(), Hostname: hostname(s.Name), Template: k.template, Size: k.size, Egress: egressOf(spec), Secrets: brokered(spec)}
 }
 
 // kindOf is the kind of machine that a spec asks for.
@@ -249,7 +252,7 @@ func guestConfig(s session.Session, spec environment.Spec) guestapi.Config {
 	for _, t := range spec.Tools {
 		agent.Tools = append(agent.Tools, guestapi.Tool(t))
 	}
-	return guestapi.Config{Session: s.ID.String(), Hostname: hostname(s.Name), Agent: agent, Env: spec.Env}
+	return guestapi.Config{Session: s.ID.String(), Hostname: hostname(s.Name), Agent: agent, Env: spec.Variables()}
 }
 
 // agentHome is the home of the agent's user.

@@ -10,6 +10,7 @@ import (
 	"paddock/internal/failpoint"
 	"paddock/internal/fault"
 	"paddock/internal/id"
+	"paddock/internal/redaction"
 	"paddock/internal/session"
 	"paddock/internal/store"
 )
@@ -31,7 +32,9 @@ type change struct {
 	drafts []event.Draft
 	begun  time.Time // when the events were appended
 	after  []func()
-	tell   []*courier // who is told of what happens
+	tell   []*courier      // who is told of what happens
+	veil   *redaction.Veil // hides the values of the session's secrets; nil: there are none
+	row    *store.Machine  // the session's, once it was read
 }
 
 // change runs fn on the fresh row of a session. When fn returns nil the row and
@@ -54,6 +57,9 @@ func (e *Engine) change(ctx context.Context, sid id.Session, fn func(c *change) 
 			return fmt.Errorf("read session: %w", err)
 		}
 		c.s = s
+		if c.veil, err = e.veil(ctx, tx, s.Environment); err != nil {
+			return err
+		}
 		if err := fn(&c); err != nil {
 			return err
 		}
@@ -95,6 +101,10 @@ func (c *change) write(limit int64) (last event.Event, err error) {
 	}
 	if len(c.drafts) == 0 {
 		return last, nil
+	}
+	for i := range c.drafts {
+		d := &c.drafts[i]
+		d.Data, d.SourceRaw = c.veil.JSON(d.Data), c.veil.Bytes(d.SourceRaw)
 	}
 	c.begun = time.Now()
 	events, err := c.tx.Append(c.s.ID, c.now, c.drafts...)

@@ -37,6 +37,9 @@ func (e *Engine) tick(now time.Time) {
 		if m.lookForSilence(now) {
 			e.spawn(func(ctx context.Context) { e.warnOfSilence(ctx, m) })
 		}
+		if m.lookForHeld(now) {
+			e.spawn(func(ctx context.Context) { e.showStalled(ctx, m) })
+		}
 		if m.unreachable(now) {
 			m.inquire(1) // the last time, for it was awaited all the while
 		}

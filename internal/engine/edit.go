@@ -18,6 +18,9 @@ func (e *Engine) allowsEdit(c *change, a approval.Approval, input json.RawMessag
 	if !a.Asked.Details.Editable {
 		return fault.New(fault.Unprocessable, "the agent takes no other input for %s; approve what it asks, or reject it with a reason", a.ID)
 	}
+	if c.veil.Repeats(string(input)) {
+		return fault.New(fault.Unprocessable, "that input has a [redacted …] in it, which stands for a value that nobody is shown; approve what the agent asks as it is, or reject it with a reason")
+	}
 	env, err := c.tx.Environment(c.ctx, c.s.Environment)
 	if err != nil {
 		return err

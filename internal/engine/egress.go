@@ -21,7 +21,7 @@ func egressOf(spec environment.Spec) sandbox.Egress {
 		return sandbox.Egress{All: true}
 	}
 	hosts, nets := agentHosts(spec)
-	return sandbox.Egress{Hosts: slices.Concat(e.AllowHosts, hosts), Nets: slices.Concat(e.AllowIPs, nets)}
+	return sandbox.Egress{Hosts: slices.Concat(e.AllowHosts, hosts, spec.SecretHosts()), Nets: slices.Concat(e.AllowIPs, nets)}
 }
 
 // EgressDenied writes into a session's history that its sandbox was refused a

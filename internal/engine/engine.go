@@ -15,9 +15,11 @@ import (
 	"paddock/internal/metrics"
 	"paddock/internal/notify"
 	"paddock/internal/recovery"
+	"paddock/internal/redaction"
 	"paddock/internal/sandbox"
 	"paddock/internal/store"
 	"paddock/internal/tracing"
+	"paddock/internal/vault"
 )
 
 // Options is what an engine stands on.
@@ -39,6 +41,9 @@ type Options struct {
 
 	// Agents is the folder of installed agents.
 	Agents installed.Folder
+
+	// Vault keeps the secrets of environments; nil refuses them.
+	Vault *vault.Vault
 
 	// Points keep the saved files of sessions, from which those come back whose
 	// sandbox is lost; nil keeps none. SaveEvery is how often the files of a
@@ -96,6 +101,8 @@ type Engine struct {
 	crew   crew
 
 	agents    installedAgents
+	vault     *vault.Vault // nil: none
+	veils     veils
 	points    *recovery.Points // nil: none
 	saveEvery time.Duration
 	saves     chan struct{} // holds a token for each save under way
@@ -130,6 +137,7 @@ func New(o Options) *Engine {
 		now: func() time.Time { return now().Truncate(time.Microsecond) }, patience: answerPatience, stall: saveStall, tries: untilDone(), ctx: ctx, cancel: cancel, actors: map[id.Session]*actor{},
 		flights: flights{byID: map[flightID]*flight{}}, host: host{free: o.Free, reserve: o.Reserve},
 	}
+	e.vault, e.veils.known = o.Vault, map[id.Environment]*redaction.Veil{}
 	e.hub = newHub(e.store.Events, func(v event.Event) int64 { return v.Seq })
 	e.teams = newHub(e.store.TeamEvents, func(v event.Event) int64 { return v.Place })
 	e.historyLimit = o.HistoryLimit

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -20,6 +22,7 @@ import (
 	"paddock/internal/session"
 	"paddock/internal/store"
 	"paddock/internal/store/sqlstore"
+	"paddock/internal/vault"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -75,7 +78,15 @@ func (h *house) start() {
 			h.t.Fatal(err)
 		}
 	}
-	h.Engine = New(Options{Points: points, SaveEvery: time.Minute, Store: st, Driver: h.driver, Logger: log, MaxActiveSessions: 5, Now: h.now, Notify: h.notify, Pool: h.pool, Free: h.free, Reserve: Room{Memory: 512 << 20, Disk: 1 << 30}, HistoryLimit: h.room, HistoryRetention: h.keep})
+	key := filepath.Join(h.dir, "secrets.key")
+	secrets, err := vault.Open(key)
+	if errors.Is(err, fs.ErrNotExist) {
+		secrets, err = vault.Create(key)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.Engine = New(Options{Vault: secrets, Points: points, SaveEvery: time.Minute, Store: st, Driver: h.driver, Logger: log, MaxActiveSessions: 5, Now: h.now, Notify: h.notify, Pool: h.pool, Free: h.free, Reserve: Room{Memory: 512 << 20, Disk: 1 << 30}, HistoryLimit: h.room, HistoryRetention: h.keep})
 	if h.haste {
 		h.Engine.tries = tries{limit: 50 * time.Millisecond, first: time.Millisecond, most: 10 * time.Millisecond}
 	}

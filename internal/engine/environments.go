@@ -38,7 +38,7 @@ func (e *Engine) CreateEnvironment(ctx context.Context, team id.Team, req Enviro
 	if err := session.CheckName(req.Name); err != nil {
 		return CreatedEnvironment{}, fault.New(fault.BadRequest, "name: %s", err)
 	}
-	made, err := newEnvironment(team, req.Spec)
+	made, err := e.newEnvironment(team, req.Spec)
 	if err != nil {
 		return CreatedEnvironment{}, err
 	}
@@ -62,9 +62,9 @@ func (e *Engine) CreateEnvironment(ctx context.Context, team id.Team, req Enviro
 	return made, nil
 }
 
-// newEnvironment reads a spec. A strict rule that its agent cannot keep is
-// BadRequest.
-func newEnvironment(team id.Team, text []byte) (CreatedEnvironment, error) {
+// newEnvironment reads a spec, whose secrets it seals. A strict rule that its
+// agent cannot keep is BadRequest.
+func (e *Engine) newEnvironment(team id.Team, text []byte) (CreatedEnvironment, error) {
 	spec, notes, err := environment.Parse(text, session.CheckName)
 	if err != nil {
 		return CreatedEnvironment{}, fault.New(fault.BadRequest, "%s", err)
@@ -73,9 +73,16 @@ func newEnvironment(team id.Team, text []byte) (CreatedEnvironment, error) {
 	if err != nil {
 		return CreatedEnvironment{}, err
 	}
+	source, err := environment.Redact(text)
+	if err != nil {
+		return CreatedEnvironment{}, err
+	}
 	made := CreatedEnvironment{Environment: environment.Environment{
-		ID: id.New[id.Environment](), Team: team, Source: string(text), Spec: spec, ContentHash: hash,
+		ID: id.New[id.Environment](), Team: team, Source: source, Spec: spec, ContentHash: hash,
 	}}
+	if err := e.seal(&made.Environment); err != nil {
+		return CreatedEnvironment{}, err
+	}
 	for _, n := range notes {
 		made.Warnings = append(made.Warnings, n.String())
 	}
@@ -164,7 +171,7 @@ func (e *Engine) RemoveEnvironment(ctx context.Context, team id.Team, ref string
 	if err != nil {
 		return err
 	}
-	return e.store.Update(ctx, func(tx store.Tx) error {
+	err = e.store.Update(ctx, func(tx store.Tx) error {
 		if _, err := findEnvironment(ctx, tx, team, env.ID); err != nil {
 			return err
 		}
@@ -177,4 +184,8 @@ func (e *Engine) RemoveEnvironment(ctx context.Context, team id.Team, ref string
 		}
 		return tx.RemoveEnvironment(env.ID, e.now())
 	})
+	if err == nil {
+		e.forgetSecrets(env.ID)
+	}
+	return err
 }

@@ -44,7 +44,7 @@ func (e *Engine) giveUp(ctx context.Context, a *actor, cause session.Cause, why 
 			if _, err := c.s.State.On(cause); err != nil {
 				return errNoChange
 			}
-			c.s.Reason = why
+			c.s.Reason = c.veil.Text(why)
 			if err := e.endRuns(c, event.SandboxLost, why); err != nil {
 				return err
 			}

@@ -55,6 +55,7 @@ type machine struct {
 	idleAsk time.Time     // when it was last asked to pause for being idle
 	runEnds time.Time     // deadline of the running run; zero when none runs
 	listen  time.Time     // when to look whether the running run is silent
+	show    time.Time     // when to show what is held back of the run's text; zero when nothing is
 	lost    time.Time     // since when there is no link
 	kills   hostKills
 	asking  bool // it is being found out whether its guest lives

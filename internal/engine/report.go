@@ -11,6 +11,7 @@ import (
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
 	"paddock/internal/session"
+	"paddock/internal/store"
 )
 
 // reporter is what a machine's guest sees of the engine. What it hands over is
@@ -22,9 +23,12 @@ type reporter struct{ *machine }
 func (m reporter) Report(ctx context.Context, batch guestapi.Batch) (guestapi.Ack, error) {
 	ack := guestapi.Ack{Epoch: batch.Epoch}
 	err := m.engine.change(ctx, m.session, func(c *change) error {
-		row, err := c.tx.Machine(ctx, m.session)
+		row, err := c.machine()
 		if err != nil {
 			return err
+		}
+		if row == nil {
+			return store.ErrNotFound
 		}
 		if batch.Epoch != row.Epoch {
 			return fault.New(fault.Conflict, "epoch is %d, not %d", row.Epoch, batch.Epoch)
@@ -42,7 +46,7 @@ func (m reporter) Report(ctx context.Context, batch guestapi.Batch) (guestapi.Ac
 			}
 		}
 		ack.N = row.Ack
-		return c.tx.SaveMachine(row)
+		return c.saveMachine()
 	})
 	if err != nil {
 		return guestapi.Ack{}, err
@@ -56,12 +60,21 @@ func (m reporter) Report(ctx context.Context, batch guestapi.Batch) (guestapi.Ac
 
 // take applies one report. An error is the store's; nonsense is dropped.
 func (m reporter) take(c *change, r guestapi.Report) error {
+	asked := r // as it is: the policy decides what would be done, and a stream is hidden as a whole
+	r.Data, r.SourceRaw = c.veil.JSON(r.Data), c.veil.Bytes(r.SourceRaw)
 	if r.Type == guestapi.ReportEvent && r.Kind == event.RunLog && r.Run == "" {
 		m.record(c, id.Run{}, r)
 		return nil
 	}
 	run, err := m.activeRun(c, r)
 	if err != nil || run == nil {
+		return err
+	}
+	if r.Type == guestapi.ReportEvent && r.Kind == event.TokenDelta {
+		asked.SourceRaw = r.SourceRaw
+		return m.tell(c, run, asked)
+	}
+	if err := m.engine.showHeld(c); err != nil {
 		return err
 	}
 	switch r.Type {
@@ -71,7 +84,7 @@ func (m reporter) take(c *change, r guestapi.Report) error {
 		return account(c, run, r)
 	case guestapi.ReportAsk:
 		var q guestapi.Ask
-		if err := json.Unmarshal(r.Data, &q); err != nil || q.Key == "" {
+		if err := json.Unmarshal(asked.Data, &q); err != nil || q.Key == "" {
 			m.drop(r, "ask cannot be read")
 			return nil
 		}
@@ -81,6 +94,7 @@ func (m reporter) take(c *change, r guestapi.Report) error {
 		if err := json.Unmarshal(r.Data, &end); err != nil {
 			end = guestapi.End{Outcome: guestapi.EndFailed, Code: event.Internal, Message: "the end of the turn cannot be read"}
 		}
+		end.Text = c.veil.Cut(end.Text)
 		if end.Outcome == guestapi.EndFailed && end.Code == event.Internal && m.outOfMemory() {
 			end.Message += "; the machine was out of memory, and the host's kernel ended processes of it"
 		}

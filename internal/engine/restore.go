@@ -210,6 +210,10 @@ func (e *Engine) restoreOnce(ctx context.Context, a *actor, in session.State) (e
 	if err != nil {
 		return fmt.Errorf("read environment: %w", err)
 	}
+	spec, err := e.unseal(env)
+	if err != nil {
+		return err
+	}
 	point, err := e.points.Find(ctx, s.ID)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -219,7 +223,7 @@ func (e *Engine) restoreOnce(ctx context.Context, a *actor, in session.State) (e
 	}
 	e.host.promise(startMemory, 1) // it was admitted when it was created
 	defer e.host.promise(startMemory, -1)
-	if err := e.startMachine(ctx, a, s, env.Spec, point); err != nil {
+	if err := e.startMachine(ctx, a, s, spec, point); err != nil {
 		return errors.Join(err, e.clearMachine(context.WithoutCancel(ctx), a))
 	}
 	return nil

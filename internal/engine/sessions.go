@@ -87,6 +87,7 @@ func (e *Engine) admitSession(ctx context.Context, team id.Team, req CreateReque
 		if err != nil {
 			return in, e.createRefused(err, name)
 		}
+		in.spec = e.withPlaceholders(in.spec, in.session.Environment)
 		return in, nil
 	}
 }
@@ -102,9 +103,12 @@ func (e *Engine) recipe(ctx context.Context, team id.Team, req CreateRequest) (C
 	var made CreatedEnvironment
 	var err error
 	if req.Environment == "" {
-		made, err = newEnvironment(team, req.Spec)
+		made, err = e.newEnvironment(team, req.Spec)
 		made.Environment.CreatedBy = req.By
 	} else if made.Environment, err = e.Environment(ctx, team, req.Environment); err == nil {
+		if made.Environment.Spec, err = e.unseal(made.Environment); err != nil {
+			return made, err
+		}
 		made.Warnings, err = checkRules(made.Environment.Spec)
 		made.Warnings = append(made.Warnings, agentNotes(made.Environment.Spec)...)
 	}

@@ -125,10 +125,15 @@ func (e *Engine) endRun(c *change, r *session.Run, cause session.RunCause, end e
 		return err
 	}
 	wasActive := r.State.Active()
+	if wasActive {
+		if err := e.showHeld(c); err != nil {
+			return err
+		}
+	}
 	if err := e.expireApprovals(c, r.ID); err != nil {
 		return err
 	}
-	end.Name = end.Code.Name()
+	end.Name, end.Message = end.Code.Name(), c.veil.Text(end.Message)
 	end.Terminal = end.Terminal && wasActive
 	r.State, r.EndedAt, r.AwaitingSince = next, c.now, time.Time{}
 	r.Failure = &session.Failure{Code: end.Code, Message: end.Message, Terminal: end.Terminal}

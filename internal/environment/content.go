@@ -14,7 +14,7 @@ const SchemaVersion = "1"
 
 // ContentHash is the SHA-256 of what a spec means, in hexadecimal: the same for
 // texts that differ in order, spelling or comments only. The name of the session
-// is no part of it.
+// is no part of it, nor are the values of secrets.
 func (s Spec) ContentHash() (string, error) {
 	s.Name = ""
 	text, err := json.Marshal(s) // keys of maps are sorted

@@ -16,6 +16,14 @@ type Egress struct {
 	AllowIPs   []netip.Prefix `json:"allow_ips,omitempty"`
 }
 
+// allows says whether a host's name is one of those listed.
+func (e Egress) allows(host string) bool {
+	return slices.ContainsFunc(e.AllowHosts, func(listed string) bool {
+		suffix, any := strings.CutPrefix(listed, "*")
+		return listed == host || any && strings.HasSuffix(host, suffix)
+	})
+}
+
 const unrestricted = "unrestricted"
 
 var egressFields = fields{

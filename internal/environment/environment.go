@@ -13,9 +13,10 @@ type Environment struct {
 	ID          id.Environment
 	Team        id.Team
 	Name        string
-	Source      string // the YAML (or JSON) text it was made from
+	Source      string // the YAML (or JSON) text it was made from, without the values of secrets
 	Spec        Spec
-	ContentHash string // Spec.ContentHash; empty for those of old builds
+	Sealed      []byte // the values of Spec.Secrets; nil when there are none
+	ContentHash string // Spec.ContentHash, keyed where there are secrets; empty for those of old builds
 	CreatedBy   string // name of the token that made it
 	CreatedAt   time.Time
 	RemovedAt   time.Time // zero while it is listed
@@ -30,6 +31,7 @@ type Spec struct {
 	IdleTimeout time.Duration     `json:"idle_timeout_ns"`   // 1 min – 24 h
 	KeepWarm    bool              `json:"keep_warm,omitempty"`
 	Env         map[string]string `json:"env,omitempty"`
+	Secrets     []Secret          `json:"secrets,omitempty"` // in order of their names
 	Template    string            `json:"template"`
 	Permissions Permissions       `json:"permissions"`
 	MaxRunTime  time.Duration     `json:"max_run_time_ns"` // 1 s – 24 h

@@ -9,8 +9,8 @@ import (
 	"paddock/internal/policy"
 )
 
-// Marshal writes a spec as YAML with every default spelled out. Parse reads it
-// back as it was.
+// Marshal writes a spec as YAML with every default spelled out, and with the
+// values of its secrets. Parse reads it back as it was.
 func Marshal(s Spec) ([]byte, error) {
 	permissions, err := marshalPermissions(s.Permissions)
 	if err != nil {
@@ -24,6 +24,7 @@ func Marshal(s Spec) ([]byte, error) {
 		IdleTimeout string            `yaml:"idle_timeout"`
 		KeepWarm    bool              `yaml:"keep_warm"`
 		Env         map[string]string `yaml:"env,omitempty"`
+		Secrets     []writtenSecret   `yaml:"secrets,omitempty"`
 		Template    string            `yaml:"template"`
 		Permissions any               `yaml:"permissions"`
 		MaxRunTime  string            `yaml:"max_run_time"`
@@ -32,7 +33,7 @@ func Marshal(s Spec) ([]byte, error) {
 		Tools       []Tool            `yaml:"tools,omitempty"`
 		RunAs       string            `yaml:"run_as"`
 	}{
-		s.Name, s.Agent, s.Command, s.Size, short(s.IdleTimeout), s.KeepWarm, s.Env, s.Template,
+		s.Name, s.Agent, s.Command, s.Size, short(s.IdleTimeout), s.KeepWarm, s.Env, writtenSecrets(s.Secrets), s.Template,
 		permissions, short(s.MaxRunTime),
 		map[string]string{"timeout": short(s.Approvals.Timeout), "on_timeout": s.Approvals.OnTimeout},
 		egressValue(s.Egress), s.Tools, cmp.Or(s.RunAs, AsAgent),
@@ -41,6 +42,21 @@ func Marshal(s Spec) ([]byte, error) {
 		return nil, fmt.Errorf("write spec: %w", err)
 	}
 	return text, nil
+}
+
+// writtenSecret is Secret as it is written.
+type writtenSecret struct {
+	Name   string `yaml:"name"`
+	Value  string `yaml:"value"`
+	Host   string `yaml:"host,omitempty"`
+	Header string `yaml:"header,omitempty"`
+}
+
+func writtenSecrets(secrets []Secret) (list []writtenSecret) {
+	for _, s := range secrets {
+		list = append(list, writtenSecret{s.Name, s.Value.Reveal(), s.Host, s.Header})
+	}
+	return list
 }
 
 // filesystem is Filesystem as it is written.

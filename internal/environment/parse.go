@@ -51,6 +51,7 @@ func Parse(text []byte, checkName func(name string) error) (Spec, []Warning, err
 	p.fields(value{node: root}, specFields, "agent: demo")
 	if root.Kind == yaml.MappingNode {
 		p.whole()
+		p.checkSecrets(root)
 	}
 	if err := newFaults(p.faults); err != nil {
 		return Spec{}, nil, err
@@ -71,6 +72,7 @@ type parser struct {
 	reader
 	spec      Spec
 	at        map[string]value // what the text sets, by path
+	secretsAt []placedSecret
 	checkName func(string) error
 }
 
@@ -85,6 +87,7 @@ var specFields = fields{
 	"idle_timeout": func(p *parser, v value) { p.spec.IdleTimeout = p.duration(v, minIdleTimeout, maxIdleTimeout) },
 	"keep_warm":    func(p *parser, v value) { p.spec.KeepWarm = p.truth(v) },
 	"env":          (*parser).env,
+	"secrets":      (*parser).secrets,
 	"template":     func(p *parser, v value) { p.spec.Template, _ = p.choice(v, templates) },
 	"permissions":  func(p *parser, v value) { p.fields(v, permissionFields, "default: ask") },
 	"max_run_time": func(p *parser, v value) { p.spec.MaxRunTime = p.duration(v, minRunTime, maxRunTime) },

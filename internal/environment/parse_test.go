@@ -157,8 +157,8 @@ func TestFaults(t *testing.T) {
 			`line 4: permissions.default: "alow" is none of allow, ask, deny; did you mean allow?`,
 			"line 4: permissions.defualt: unknown key; did you mean default?",
 		}},
-		{"later keys", "agent: demo\nsecrets:\n  A: x\nwebhooks: []\npermissions:\n  egress: {}\n  enforcement: strict", []string{
-			"line 2: secrets: is not supported yet",
+		{"later keys", "agent: demo\nbudget:\n  A: x\nwebhooks: []\npermissions:\n  egress: {}\n  enforcement: strict", []string{
+			"line 2: budget: is not supported yet",
 			"line 4: webhooks: is not supported yet",
 			"line 6: permissions.egress: is not supported yet; default, rules and filesystem are",
 			"line 7: permissions.enforcement: belongs to a rule, as in rules: [{tool: bash, action: deny, enforcement: strict}]",

@@ -99,7 +99,13 @@ func environmentOnWire(env environment.Environment) (gen.Environment, error) {
 	return gen.Environment{
 		ID: env.ID.String(), Name: env.Name, AgentspecSchemaVersion: environment.SchemaVersion, Manifest: document,
 		ContentHash: env.ContentHash, CreatedBy: env.CreatedBy, CreatedAt: at, UpdatedAt: at, Region: region,
+		Credentials: list(env.Spec.Secrets, secretOnWire),
 	}, err
+}
+
+// secretOnWire names a secret; its value is not to be had.
+func secretOnWire(s environment.Secret) gen.CredentialSlot {
+	return gen.CredentialSlot{Name: s.Name, Source: "tenantSecret", Host: s.Host, Header: s.Header}
 }
 
 func summaryOnWire(env environment.Environment) gen.EnvironmentSummary {

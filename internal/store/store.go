@@ -152,7 +152,8 @@ type Tx interface {
 	// SaveEnvironment inserts an environment; they never change.
 	SaveEnvironment(e environment.Environment) error
 
-	// RemoveEnvironment takes an environment off the lists; sessions that were made
+	// RemoveEnvironment takes an environment off the lists, and forgets what it has
+	// sealed; sessions that were made
 	// from it keep it. ErrNotFound when it is absent, or removed already.
 	RemoveEnvironment(environment id.Environment, at time.Time) error
 
@@ -199,10 +200,11 @@ const (
 	Untrimmed   = 256
 )
 
-// EnvironmentFilter chooses environments of a team; other zero fields choose all.
+// EnvironmentFilter chooses environments; zero fields choose all.
 type EnvironmentFilter struct {
 	Team        id.Team
 	Name        string         // exact
+	Sealed      bool           // only those that hold secrets
 	ContentHash string         // environment.Spec.ContentHash
 	Before      id.Environment // only those made before this one (ids sort by time)
 	Limit       int            // 0: no limit
@@ -268,5 +270,6 @@ type Machine struct {
 	Handle    []byte // sandbox.Handle, encoded
 	Epoch     int64  // of the guest's numbering; a new one at each start and restore
 	Ack       int64  // last report of the epoch whose effects are stored
+	Held      []byte // of a run's text, what may be the beginning of a secret: sealed; nil when there is nothing
 	CreatedAt time.Time
 }

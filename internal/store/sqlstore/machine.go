@@ -10,13 +10,13 @@ import (
 )
 
 var (
-	machineColumns = strings.Fields("session_id sandbox_id handle epoch ack created_at_us")
+	machineColumns = strings.Fields("session_id sandbox_id handle epoch ack created_at_us held")
 	selectMachine  = "SELECT " + strings.Join(machineColumns, ", ") + " FROM machines"
 	saveMachine    = insertInto("machines", machineColumns) + orReplace("session_id", machineColumns)
 )
 
 func scanMachine(rows *sql.Rows) (m store.Machine, err error) {
-	err = rows.Scan(idInto(&m.Session), idInto(&m.Sandbox), &m.Handle, &m.Epoch, &m.Ack, momentInto(&m.CreatedAt))
+	err = rows.Scan(idInto(&m.Session), idInto(&m.Sandbox), &m.Handle, &m.Epoch, &m.Ack, momentInto(&m.CreatedAt), &m.Held)
 	return m, err
 }
 
@@ -34,7 +34,7 @@ func (q queries) Machines(ctx context.Context) ([]store.Machine, error) {
 
 // SaveMachine implements store.Tx.
 func (x *tx) SaveMachine(m store.Machine) error {
-	_, err := x.write(saveMachine, m.Session.String(), m.Sandbox.String(), blob(m.Handle), m.Epoch, m.Ack, created(m.CreatedAt))
+	_, err := x.write(saveMachine, m.Session.String(), m.Sandbox.String(), blob(m.Handle), m.Epoch, m.Ack, created(m.CreatedAt), blob(m.Held))
 	return wrap(err, "save machine of %s", m.Session)
 }
 

@@ -150,6 +150,9 @@ func checkOldData(t *testing.T, s *Store, version int64) {
 	if version >= 11 {
 		want.RestoredTo = at(20)
 	}
+	if version >= 18 {
+		want.AdapterVersion = "1.2.3"
+	}
 	got, err := s.Session(ctx, tm, "old")
 	same(t, err, got, want)
 	gotEnv, err := s.Environment(ctx, env)
@@ -162,6 +165,9 @@ func checkOldData(t *testing.T, s *Store, version int64) {
 	}
 	if version >= 13 {
 		wantEnv.ContentHash, wantEnv.CreatedBy, wantEnv.RemovedAt = "c0ffee", "laptop", at(21)
+	}
+	if version >= 18 {
+		wantEnv.Sealed = []byte{0, 0xfe}
 	}
 	same(t, err, gotEnv, wantEnv)
 	wantRun := session.Run{
@@ -193,7 +199,11 @@ func checkOldData(t *testing.T, s *Store, version int64) {
 	gotApprovals, err := s.TeamApprovals(ctx, store.ApprovalFilter{Team: tm, Open: true})
 	same(t, err, gotApprovals, []approval.Approval{wantApproval})
 	gotMachine, err := s.Machine(ctx, own)
-	same(t, err, gotMachine, store.Machine{Session: own, Sandbox: box, Handle: []byte("{}"), Epoch: 5, Ack: 6, CreatedAt: at(16)})
+	wantMachine := store.Machine{Session: own, Sandbox: box, Handle: []byte("{}"), Epoch: 5, Ack: 6, CreatedAt: at(16)}
+	if version >= 18 {
+		wantMachine.Held = []byte{0, 0xfd}
+	}
+	same(t, err, gotMachine, wantMachine)
 	gotToken, err := s.Token(ctx, "cafe")
 	same(t, err, gotToken, team.Token{ID: parsed[id.Token](t, "tok"+oldID), Team: tm, Name: "first", Hash: "cafe", CreatedAt: at(2)})
 	place := int64(1) // the order of the rows

@@ -105,7 +105,7 @@ func (f *fixture) approval(r session.Run, state approval.State) approval.Approva
 
 func (f *fixture) environment(name string) environment.Environment {
 	return environment.Environment{
-		ID: id.New[id.Environment](), Team: f.team, Name: name, Source: "agent: demo # ünïcode\n", ContentHash: "hash", CreatedBy: "laptop", CreatedAt: start,
+		ID: id.New[id.Environment](), Team: f.team, Name: name, Source: "agent: demo # ünïcode\n", ContentHash: "hash", CreatedBy: "laptop", CreatedAt: start, Sealed: []byte{0, 255},
 		Spec: environment.Spec{
 			Agent: "custom", Command: []string{"a", "b"}, Size: "small", IdleTimeout: time.Minute, KeepWarm: true,
 			Env: map[string]string{"A": "012"}, Template: "host", Permissions: environment.Permissions{Default: "ask"}, MaxRunTime: time.Hour,

@@ -25,7 +25,7 @@ var recordCases = []testCase{
 	}},
 	{"environments are listed, newest first, until they are removed", func(f *fixture) {
 		first, second, third := f.environment("a"), f.environment("b"), f.environment("a")
-		second.ContentHash = "other"
+		second.ContentHash, first.Sealed = "other", nil
 		theirs := f.environment("a")
 		theirs.Team = f.newTeam("other")
 		f.update(func(tx store.Tx) error {
@@ -50,6 +50,10 @@ var recordCases = []testCase{
 		same(f, listed(store.EnvironmentFilter{Name: "a"}), []id.Environment{third.ID, first.ID})
 		same(f, listed(store.EnvironmentFilter{Name: "a", ContentHash: "other"}), nil)
 		same(f, listed(store.EnvironmentFilter{ContentHash: "other"}), []id.Environment{second.ID})
+		same(f, listed(store.EnvironmentFilter{Sealed: true}), []id.Environment{third.ID, second.ID})
+		anybodys, err := f.store.Environments(f.ctx, store.EnvironmentFilter{Sealed: true, Limit: 1})
+		f.ok(err)
+		same(f, anybodys, []environment.Environment{theirs})
 
 		s := f.session("s")
 		s.Environment = third.ID
@@ -60,7 +64,7 @@ var recordCases = []testCase{
 		same(f, listed(store.EnvironmentFilter{}), []id.Environment{second.ID, first.ID})
 		found, err := f.store.Environment(f.ctx, third.ID)
 		f.ok(err)
-		third.RemovedAt = start.Add(time.Hour)
+		third.RemovedAt, third.Sealed = start.Add(time.Hour), nil
 		same(f, found, third)
 		for _, gone := range []id.Environment{third.ID, id.New[id.Environment]()} {
 			f.fails(f.store.Update(f.ctx, func(tx store.Tx) error { return tx.RemoveEnvironment(gone, start) }), store.ErrNotFound)
@@ -78,13 +82,13 @@ var recordCases = []testCase{
 		f.fails(err, store.ErrNotFound)
 		same(f, f.machines(), []store.Machine{})
 
-		m := store.Machine{Session: s, Sandbox: id.New[id.Sandbox](), Handle: []byte("{\x00\xff}"), Epoch: 3, Ack: 1 << 40, CreatedAt: start}
+		m := store.Machine{Session: s, Sandbox: id.New[id.Sandbox](), Handle: []byte("{\x00\xff}"), Epoch: 3, Ack: 1 << 40, Held: []byte{0, 255}, CreatedAt: start}
 		f.update(func(tx store.Tx) error { return tx.SaveMachine(m) })
 		found, err := f.store.Machine(f.ctx, s)
 		f.ok(err)
 		same(f, found, m)
 
-		m.Sandbox, m.Handle, m.Epoch, m.Ack = id.New[id.Sandbox](), nil, 4, 0
+		m.Sandbox, m.Handle, m.Epoch, m.Ack, m.Held = id.New[id.Sandbox](), nil, 4, 0, nil
 		f.update(func(tx store.Tx) error { return tx.SaveMachine(m) })
 		same(f, f.machines(), []store.Machine{m})
 
