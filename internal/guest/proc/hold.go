@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -36,15 +35,14 @@ const oldest = 16
 
 // stopped lists those of the n oldest processes, and of the known ones, that
 // stand still for a signal of somebody else. (Young ones have the highest
-// numbers, but for those after an overflow: a process that is just being started
-// may be among the first, and who is known may be no more.)
+// numbers, but for those after an overflow, and who is known may be no more.)
 func stopped(n int, known map[int]bool) map[int]bool {
 	found := map[int]bool{}
-	pids, own := Pids(), ownName()
+	pids := Pids()
 	slices.Sort(pids)
 	for _, pid := range slices.Concat(pids[:min(n, len(pids))], slices.Collect(maps.Keys(known))) {
 		stat, err := look(pid, "stat")
-		if err == nil && standsStill(stat) && !unborn(stat, own, os.Getpid()) {
+		if err == nil && standsStill(stat) {
 			found[pid] = true
 		}
 	}
@@ -57,22 +55,20 @@ func standsStill(stat []byte) bool {
 	return len(fields) > 0 && string(fields[0]) == "T"
 }
 
-// ownName is this process's name as the kernel has it.
-func ownName() string {
-	name, _ := os.ReadFile("/proc/self/comm") // without it nothing is held for unborn
-	return strings.TrimSuffix(string(name), "\n")
-}
+// starting is held, for reading, while a process is being started, and for
+// writing while others are stopped. Until a child executes its program, the
+// thread that started it stands still with the Go runtime not knowing
+// (syscall.ForkExec has the child share its memory): if the child were stopped in
+// there, the next garbage collection would wait for that thread, and all of this
+// process with it, for ever.
+var starting sync.RWMutex
 
-// unborn reads /proc/PID/stat: a child of the parent that has not executed its
-// program yet and so has the parent's name. Nobody but this package can have
-// stopped it, and the parent waits for it.
-func unborn(stat []byte, name string, parent int) bool {
-	first, last := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
-	if name == "" || first < 0 || last < first {
-		return false
-	}
-	fields := bytes.Fields(stat[last+1:])
-	return len(fields) > 1 && string(stat[first+1:last]) == name && string(fields[1]) == strconv.Itoa(parent)
+// stop stops a process (-1: all but this one), which a Table is not just
+// starting. One that is gone is as good.
+func stop(pid int) {
+	starting.Lock()
+	defer starting.Unlock()
+	_ = unix.Kill(pid, unix.SIGSTOP)
 }
 
 // standing is held while this package keeps processes stopped: who else looks
@@ -85,9 +81,6 @@ var standing sync.Mutex
 // it has to be pid 1, whom the signal does not reach; anybody else holds
 // nothing. What somebody else had stopped before stays stopped (but see oldest).
 // It waits for another Hold or StopAll to be over.
-//
-// A process that a Table is just starting may be among the stopped, so nothing
-// here may wait for the Table.
 func Hold(tree *Tree, spare int) (release func()) {
 	goOn := StopAll()
 	if os.Getpid() != 1 {
@@ -98,7 +91,7 @@ func Hold(tree *Tree, spare int) (release func()) {
 		switch {
 		case pid == 1 || before[pid]:
 		case err == nil && tree.has(pid, status) && pid != spare:
-			_ = unix.Kill(pid, unix.SIGSTOP) // one that was being born is not stopped yet
+			stop(pid) // one that was being born is not stopped yet
 		default:
 			_ = unix.Kill(pid, unix.SIGCONT)
 		}
@@ -112,21 +105,20 @@ var before map[int]bool
 
 // StopAll stops every process of the machine but this one, which has to be pid
 // 1; else it does nothing. The function returned lets all go on; what somebody
-// else had stopped before is stopped again (but see oldest). A process that
-// a Table is just starting may be among them, so nothing may wait for the Table
-// in between. It waits for another Hold or StopAll to be over.
+// else had stopped before is stopped again (but see oldest). It waits for another
+// Hold or StopAll to be over, and for a process that a Table is just starting.
 func StopAll() (goOn func()) {
 	if os.Getpid() != 1 {
 		return func() {}
 	}
 	standing.Lock()
 	before = stopped(oldest, before)
-	_ = unix.Kill(-1, unix.SIGSTOP) // fails only when there is nobody
+	stop(-1)
 	return func() {
 		defer standing.Unlock()
 		_ = unix.Kill(-1, unix.SIGCONT) // one by one would miss who is being born
 		for pid := range before {
-			_ = unix.Kill(pid, unix.SIGSTOP)
+			stop(pid)
 		}
 	}
 }

@@ -38,15 +38,4 @@ func TestStopped(t *testing.T) {
 			t.Errorf("%q: %v", stat, !want)
 		}
 	}
-	for stat, want := range map[string]bool{
-		"7 (guest) T 1 7": true, "7 (guest) S 1 7": true, "7 (guest) T 2 7": false, "7 (sleep) T 1 7": false,
-		"7 (guest) T": false, "7 (x) (guest) T 1": false, "7": false, ") (": false, "": false,
-	} {
-		if unborn([]byte(stat), "guest", 1) != want {
-			t.Errorf("unborn, %q: %v", stat, !want)
-		}
-	}
-	if unborn([]byte("7 () T 1"), "", 1) {
-		t.Error("without a name of its own a process has unborn children")
-	}
 }

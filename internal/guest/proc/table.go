@@ -99,6 +99,8 @@ func (t *Table) Start(spec Spec) (*Process, error) {
 	defer t.mu.Unlock()
 	var pid int
 	fork := func() (err error) {
+		starting.RLock()
+		defer starting.RUnlock()
 		pid, err = syscall.ForkExec(spec.Path, spec.Argv, attr)
 		return err
 	}

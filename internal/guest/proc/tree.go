@@ -203,7 +203,7 @@ func KillTree(ctx context.Context, tree *Tree, spare Past) {
 		for _, m := range all {
 			if !stopped[m.Task] && !spare.spares(m, all) {
 				stopped[m.Task], fresh = true, true
-				_ = unix.Kill(m.Pid, unix.SIGSTOP) // gone already is as good
+				stop(m.Pid)
 			}
 		}
 	}
