@@ -15,18 +15,31 @@ import (
 	"paddock/internal/guest"
 	"paddock/internal/guest/adapter/acp"
 	"paddock/internal/guest/adapter/claude"
+	"paddock/internal/guest/adapter/codex"
 	"paddock/internal/guest/proc"
 )
 
 func main() {
-	run := serve
-	if len(os.Args) > 1 && os.Args[1] == guest.LaunchWord {
-		run = func() error { return proc.Launch(os.Args[2:]) }
-	}
-	if err := run(); err != nil {
+	if err := mode(os.Args[1:])(); err != nil {
 		fmt.Fprintln(os.Stderr, "paddock-guest:", err)
 		os.Exit(1)
 	}
+}
+
+// mode is what the program is for, by its first argument: the daemon, or what
+// stands between it and the programs that it starts.
+func mode(args []string) func() error {
+	switch {
+	case len(args) == 0:
+		return serve
+	case args[0] == guest.LaunchWord:
+		return func() error { return proc.Launch(args[1:]) }
+	case args[0] == codex.HookWord:
+		return func() error { return codex.Hook(os.Stdin, os.Stdout) }
+	case args[0] == codex.GateWord && len(args) == 2:
+		return func() error { return codex.Gate(args[1]) }
+	}
+	return serve
 }
 
 func serve() error {
@@ -45,7 +58,7 @@ func serve() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT)
 	defer stop()
-	options := guest.Defaults(build(), agentTasks, map[string]guest.NewAdapter{"acp": acp.New, "claude": claude.New})
+	options := guest.Defaults(build(), agentTasks, map[string]guest.NewAdapter{"acp": acp.New, "claude": claude.New, "codex": codex.New})
 	options.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	d := guest.New(options)
 	d.Run(ctx)

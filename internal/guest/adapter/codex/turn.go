@@ -1,0 +1,234 @@
+package codex
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"paddock/internal/event"
+	"paddock/internal/guest"
+	"paddock/internal/guest/adapter/rpc"
+	"paddock/internal/guestapi"
+)
+
+// turn is one that is being played. Its sink calls wait while the journal is
+// full, so no lock that Cancel or Answer takes is held across one.
+type turn struct {
+	sink   guest.Sink
+	cancel chan struct{} // closed when the turn is to be cancelled
+	ended  chan ending   // has how it ended
+	say    translation
+
+	mu        sync.Mutex
+	cancelled bool
+	over      bool     // nothing more is asked
+	process   *process // that has the prompt; nil before
+	id        string   // Codex's own of the turn; "" until it is told
+	calls     map[string]*call
+	asks      map[string]ask
+}
+
+// ending is how Codex says that a turn ended.
+type ending struct {
+	turn   codexTurn
+	source guest.Source
+}
+
+// Turn is part of guest.Adapter.
+func (a *adapter) Turn(ctx context.Context, prompt guestapi.Prompt, sink guest.Sink) guestapi.End {
+	t := newTurn(sink)
+	a.quiet.Begin()
+	a.mu.Lock()
+	a.turn = t
+	a.mu.Unlock()
+	end := a.play(ctx, t, prompt)
+	a.detach(t)
+	return end
+}
+
+func newTurn(sink guest.Sink) *turn {
+	return &turn{
+		sink: sink, cancel: make(chan struct{}), ended: make(chan ending, 1),
+		say: newTranslation(sink), calls: map[string]*call{}, asks: map[string]ask{},
+	}
+}
+
+func (a *adapter) play(ctx context.Context, t *turn, prompt guestapi.Prompt) guestapi.End {
+	attempt := a.bringUp()
+	select {
+	case <-attempt.done:
+	case <-t.cancel:
+		return guestapi.End{Outcome: guestapi.EndCancelled}
+	case <-ctx.Done():
+		return failed(event.Internal, "the machine is shutting down")
+	}
+	if attempt.err != nil {
+		return t.failure(attempt.err)
+	}
+	t.sink.Begin()
+	p := attempt.process
+	call, ok := t.give(p, prompt)
+	if !ok {
+		return guestapi.End{Outcome: guestapi.EndCancelled}
+	}
+	a.mu.Lock()
+	a.thread = p.thread
+	a.mu.Unlock()
+	end := a.await(ctx, t, call)
+	a.detach(t)
+	t.say.finish(end.Outcome == guestapi.EndCompleted)
+	end.TokensIn, end.TokensOut = t.say.spent()
+	return end
+}
+
+// await waits until the turn is over, and says how.
+func (a *adapter) await(ctx context.Context, t *turn, call rpc.Pending) guestapi.End {
+	var begun turnResult
+	if _, err := call.Wait(ctx, &begun); err != nil {
+		return t.failure(err)
+	}
+	t.begins(begun.Turn.ID)
+	p := t.process
+	select {
+	case e := <-t.ended:
+		return t.conclude(e)
+	case <-ctx.Done():
+		return failed(event.Internal, "the machine is shutting down")
+	case <-p.Gone():
+		select {
+		case e := <-t.ended: // it was told just before the end
+			return t.conclude(e)
+		default:
+			return t.failure(p.Err())
+		}
+	}
+}
+
+// give sends the prompt, unless the turn is cancelled already.
+func (t *turn) give(p *process, prompt guestapi.Prompt) (rpc.Pending, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cancelled {
+		return rpc.Pending{}, false
+	}
+	t.process, t.say.bill.model = p, p.model
+	return p.Begin("turn/start", turnParams{
+		ThreadID: p.thread, Input: []inputItem{{Type: "text", Text: prompt.Text}},
+		Sandbox: sandboxPolicy{Type: "externalSandbox", NetworkAccess: "enabled"},
+	}), true
+}
+
+// begins learns Codex's id of the turn; one that was to be cancelled before it
+// was known is interrupted now.
+func (t *turn) begins(id string) {
+	t.mu.Lock()
+	first := t.id == "" && id != ""
+	if first {
+		t.id = id
+	}
+	interrupt := first && t.cancelled
+	p := t.process
+	t.mu.Unlock()
+	if interrupt {
+		p.interrupt(id)
+	}
+}
+
+// owns says whether a notification is of this turn.
+func (t *turn) owns(method string, n *notice) bool {
+	id := n.TurnID
+	if method == "turn/started" || method == "turn/completed" {
+		id = n.Turn.ID
+	}
+	if method == "turn/started" {
+		t.begins(id)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return id != "" && id == t.id
+}
+
+// finished notes that Codex has ended the turn. What follows is no part of it.
+func (t *turn) finished(turn codexTurn, f rpc.Frame) {
+	t.say.close()
+	select {
+	case t.ended <- ending{turn, guest.Source{Type: f.Method, Raw: f.Raw}}:
+	default: // told twice
+	}
+}
+
+// detach makes sure that nobody reports for the turn any more.
+func (a *adapter) detach(t *turn) {
+	a.mu.Lock()
+	if a.turn == t {
+		a.turn = nil
+	}
+	a.mu.Unlock()
+	t.say.close()
+	t.withdraw(true)
+}
+
+// Cancel is part of guest.Adapter.
+func (a *adapter) Cancel() {
+	a.mu.Lock()
+	t := a.turn
+	a.mu.Unlock()
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	if t.cancelled {
+		t.mu.Unlock()
+		return
+	}
+	t.cancelled = true
+	close(t.cancel)
+	p, id := t.process, t.id
+	t.mu.Unlock()
+	if p != nil && id != "" {
+		p.interrupt(id)
+	}
+	t.withdraw(false)
+}
+
+// interrupt asks Codex to end a turn. What its commands have started it leaves
+// alone; the guest ends that.
+func (p *process) interrupt(turn string) {
+	p.Begin("turn/interrupt", interruptParams{ThreadID: p.thread, TurnID: turn})
+}
+
+func (t *turn) isCancelled() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cancelled
+}
+
+// conclude reads how Codex says the turn ended.
+func (t *turn) conclude(e ending) guestapi.End {
+	end := guestapi.End{Outcome: guestapi.EndCompleted, StopReason: "end_turn", Text: t.say.answer()}
+	switch {
+	case t.isCancelled():
+		end.Outcome, end.StopReason = guestapi.EndCancelled, "cancelled"
+	case e.turn.Status == "interrupted":
+		return failed(event.ToolError, "the agent ended the turn before it was done, though nobody had asked it to")
+	case e.turn.Status == "failed":
+		code, message := classify(e.turn.Error)
+		return failed(code, message)
+	}
+	return end
+}
+
+// failure says how a turn ended that Codex did not end.
+func (t *turn) failure(err error) guestapi.End {
+	switch {
+	case t.isCancelled():
+		return guestapi.End{Outcome: guestapi.EndCancelled, Text: t.say.answer()}
+	case errors.Is(err, context.Canceled):
+		return failed(event.Internal, "the machine is shutting down")
+	}
+	return failed(event.Internal, err.Error())
+}
+
+func failed(code event.FailureCode, message string) guestapi.End {
+	return guestapi.End{Outcome: guestapi.EndFailed, Code: code, Message: message}
+}
