@@ -90,6 +90,7 @@ func TestCallsOnTheWire(t *testing.T) {
 			_, err := c.Exec(ctx, "x", client.ExecRequest{Argv: []string{"ls"}, Stdin: []byte("a")})
 			return err
 		}, asked{Line: "POST" + prefix + "/x/sandbox/exec", Media: json, Body: `{"argv":["ls"],"stdin":"YQ=="}`}},
+		{"diff", func(c *client.Client) error { _, err := c.Diff(ctx, "x", true); return err }, asked{Line: "GET" + prefix + "/x/diff?patch=true"}},
 		{"files", func(c *client.Client) error { _, err := c.ListFiles(ctx, "x", ""); return err }, asked{Line: "GET" + prefix + "/x/files"}},
 		{"agents", func(c *client.Client) error { _, err := c.Agents(ctx); return err }, asked{Line: "GET /v2/harness-runtime/agents"}},
 		{"remove an agent", func(c *client.Client) error { return c.RemoveAgent(ctx, "codex", "1.2") }, asked{Line: "DELETE /v2/harness-runtime/agents/codex/versions/1.2"}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 
 	"paddock/client/gen"
 )
@@ -42,6 +43,22 @@ func (c *Client) Exec(ctx context.Context, ref string, request ExecRequest) (Exe
 		StdoutTruncated: response.Header.Get("X-Exec-Stdout-Truncated") == "true",
 		StderrTruncated: response.Header.Get("X-Exec-Stderr-Truncated") == "true",
 	}, err
+}
+
+// Diff says what has changed in a session's repositories since they were cloned,
+// with patches or without.
+func (c *Client) Diff(ctx context.Context, ref string, patches bool) (SessionDiff, error) {
+	return do[SessionDiff](ctx, c, call{
+		method: http.MethodGet, path: []string{"sessions", ref, "diff"}, query: values("patch", strconv.FormatBool(patches)),
+	})
+}
+
+// PatchBytes is a patch as git wrote it.
+func PatchBytes(d RepoDiff) []byte {
+	if len(d.PatchBase64) > 0 {
+		return d.PatchBase64
+	}
+	return []byte(d.Patch)
 }
 
 // ListFiles lists a folder of the workspace by name; the workspace itself when

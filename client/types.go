@@ -14,6 +14,10 @@ type (
 	SandboxStatsList = gen.SandboxStatsList
 	// OpenToolCall is what an agent is at.
 	OpenToolCall = gen.OpenToolCall
+	// SessionDiff is what has changed in a session's repositories.
+	SessionDiff = gen.SessionDiff
+	// RepoDiff is what has changed in one of them.
+	RepoDiff = gen.RepoDiff
 	// SessionList is one page of sessions, newest first.
 	SessionList = gen.SessionList
 	// Run is one turn of a session's agent.

@@ -34,6 +34,8 @@ type far struct {
 	near  string // of this host, on the same wire
 	model *modelServer
 
+	git http.Handler // of /git/; nil: none
+
 	mu    sync.Mutex
 	names map[string]string // that its DNS server knows, with their addresses
 	asked []string          // names that it was asked for
@@ -195,6 +197,8 @@ func (f *far) page(w http.ResponseWriter, r *http.Request) {
 	f.hosts = append(f.hosts, r.Host)
 	f.mu.Unlock()
 	switch {
+	case f.git != nil && strings.HasPrefix(r.URL.Path, "/git/"):
+		f.git.ServeHTTP(w, r)
 	case r.Method == http.MethodPut:
 		n, _ := io.Copy(io.Discard, r.Body)
 		fmt.Fprintln(w, n)

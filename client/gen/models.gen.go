@@ -462,6 +462,27 @@ type File struct {
 	Type string `json:"type"`
 }
 
+// FileDiff One file that has changed.
+type FileDiff struct {
+	// Additions Lines.
+	Additions int `json:"additions"`
+
+	// Binary It is no text, so lines are not counted.
+	Binary bool `json:"binary,omitempty,omitzero"`
+
+	// Deletions Lines.
+	Deletions int `json:"deletions"`
+
+	// From Its name before.
+	From string `json:"from,omitempty,omitzero"`
+
+	// Path In the repository.
+	Path string `json:"path"`
+
+	// Status How it changed.
+	Status string `json:"status"`
+}
+
 // FileList A folder of the workspace.
 type FileList struct {
 	// Files By name.
@@ -693,6 +714,33 @@ type RegionList struct {
 	Regions []Region `json:"regions"`
 }
 
+// RepoDiff What has changed in one repository since it was cloned.
+type RepoDiff struct {
+	// Base The commit that was cloned; left out when there was none.
+	Base string `json:"base,omitempty,omitzero"`
+
+	// Files Those that changed.
+	Files []FileDiff `json:"files"`
+
+	// Patch As git writes it, at most 8 MiB; what is not UTF-8 in it is U+FFFD.
+	Patch string `json:"patch,omitempty,omitzero"`
+
+	// PatchBase64 The patch, when it is not UTF-8.
+	PatchBase64 []byte `json:"patch_base64,omitempty,omitzero"`
+
+	// Path Its folder in the workspace.
+	Path string `json:"path"`
+
+	// Problem Why it could not be compared.
+	Problem string `json:"problem,omitempty,omitzero"`
+
+	// Truncated That there is more of it.
+	Truncated bool `json:"truncated,omitempty,omitzero"`
+
+	// URL Where it came from.
+	URL string `json:"url"`
+}
+
 // Run One turn of a session's agent.
 type Run struct {
 	// CreatedAt When the input came.
@@ -920,6 +968,12 @@ type Session struct {
 type SessionAnswer struct {
 	// Session A running instance of an environment.
 	Session Session `json:"session"`
+}
+
+// SessionDiff What has changed in a session's repositories.
+type SessionDiff struct {
+	// Repos In the order of the spec.
+	Repos []RepoDiff `json:"repos"`
 }
 
 // SessionList A page of sessions.

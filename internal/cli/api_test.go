@@ -75,7 +75,7 @@ func newPlayedAPI() *playedAPI {
 		"GET " + base + "/{s}/runs": p.listRuns, "GET " + base + "/{s}/runs/{r}": p.getRun,
 		"GET " + base + "/{s}/events": p.stream, "GET " + strings.TrimSuffix(base, "/sessions") + "/events": p.teamStream, "POST " + base + "/{s}/sandbox/exec": p.exec,
 		"GET " + base + "/sandbox/sizes": sizes, "GET " + base + "/sandbox/stats": p.stats,
-		"GET " + base + "/{s}/files": p.files, "GET " + base + "/{s}/files/content": p.content,
+		"GET " + base + "/{s}/files": p.files, "GET " + base + "/{s}/files/content": p.content, "GET " + base + "/{s}/diff": diff,
 
 		"POST " + base + "/policy/validate": validatePolicy,
 	} {

@@ -65,7 +65,7 @@ PADDOCK_URL, else what 'paddock serve' wrote on this machine; likewise the token
 		newCreate(a), newLaunch(a), newList(a), newShow(a), newPause(a), newResume(a), newRemove(a), newEvents(a), newTranscript(a),
 		newWait(a), newTop(a), newEnv(a),
 		newPrompt(a), newRun(a), newCancel(a), newApprove(a), newApproval(a), newGrant(a),
-		newExec(a), newFiles(a))
+		newExec(a), newFiles(a), newDiff(a))
 	helpCommand(root)
 	completionCommand(root)
 	a.complete(root)

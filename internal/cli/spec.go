@@ -28,6 +28,7 @@ type spec struct {
 	Template    string            `yaml:"template,omitempty"`
 	Permissions *permissions      `yaml:"permissions,omitempty"`
 	MaxRunTime  string            `yaml:"max_run_time,omitempty"`
+	Repos       []string          `yaml:"repos,omitempty"`
 }
 
 type permissions struct {
@@ -44,7 +45,7 @@ type specFlags struct {
 }
 
 // perPart lists the flags that a spec file replaces.
-var perPart = []string{"name", "agent", "command", "size", "idle-timeout", "keep-warm", "env", "template", "permissions", "max-run-time"}
+var perPart = []string{"name", "agent", "command", "size", "idle-timeout", "keep-warm", "env", "template", "permissions", "max-run-time", "repo"}
 
 func (s *specFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -59,6 +60,7 @@ func (s *specFlags) register(cmd *cobra.Command) {
 	f.StringVar(&s.spec.Template, "template", "", "root file system of the machine (default host)")
 	f.StringVar(&s.permissions, "permissions", "", "whatever the agent wants to do: allow, ask or deny (default ask)")
 	f.DurationVar(&s.maxRunTime, "max-run-time", 0, "fail a run that takes longer (default 2h)")
+	f.StringArrayVar(&s.spec.Repos, "repo", nil, "clone `OWNER/NAME`, or a URL, into the workspace; may be repeated")
 	for _, name := range perPart {
 		cmd.MarkFlagsMutuallyExclusive("file", name)
 	}
@@ -107,7 +109,7 @@ func (s *specFlags) build(cmd *cobra.Command) ([]byte, error) {
 }
 
 // specLine is the place that a fault of a spec names.
-var specLine = regexp.MustCompile(`(?m)^(?:line \d+: )?([a-z_]+)(?:\.([^:\n]*))?: `)
+var specLine = regexp.MustCompile(`(?m)^(?:line \d+: )?([a-z_]+)(?:\[\d+\])?(?:\.([^:\n]*))?: `)
 
 // blame names flags where the server names lines of a spec that flags made:
 // the person has not seen that text. Other errors stay as they are.
@@ -119,6 +121,9 @@ func (s *specFlags) blame(cmd *cobra.Command, err error) error {
 	return usagef(cmd, "%s", listed(specLine.ReplaceAllStringFunc(said.Message, func(place string) string {
 		part := specLine.FindStringSubmatch(place)
 		flag := strings.ReplaceAll(part[1], "_", "-")
+		if flag == "repos" { // each is a flag of its own
+			flag = "repo"
+		}
 		switch {
 		case !slices.Contains(perPart, flag):
 			return place

@@ -78,6 +78,9 @@ func (e *Engine) bringUp(ctx context.Context, a *actor, place *place, s session.
 	if spare == nil {
 		err = e.startMachine(inTime, a, s, spec, recovery.Point{})
 	}
+	if err == nil {
+		err = e.moveIn(ctx, a, s, spec, spare != nil)
+	}
 	if err == nil || ctx.Err() != nil || errors.Is(err, errNotStarting) {
 		return err // ready; or the server stops, and the next one goes on here; or it is being removed, which frees all
 	}
@@ -98,9 +101,29 @@ func (e *Engine) bringUp(ctx context.Context, a *actor, place *place, s session.
 // errNotStarting says that a session is not provisioning any more.
 var errNotStarting = errors.New("session is not starting any more")
 
-// claim makes the spare the session's machine and reports it ready. Its guest,
-// which has been waiting since the spare was made, is welcomed afterwards: what
-// it does then, starting the agent first of all, would delay the report.
+// moveIn puts into a new session's machine what it is to have from the first, and
+// reports it ready. The guest of one that was a spare has been waiting since that
+// was made, and is welcomed afterwards where nothing is to be done: what it does
+// then, starting the agent first of all, would delay the report.
+func (e *Engine) moveIn(ctx context.Context, a *actor, s session.Session, spec environment.Spec, waits bool) error {
+	m := a.attached()
+	if len(spec.Repos) > 0 {
+		if waits {
+			m.admit()
+		}
+		if err := e.cloneAll(ctx, m, spec); err != nil {
+			return err
+		}
+	}
+	err := e.reportReady(ctx, s, spec.Template, recovery.Point{})
+	failpoint.Hit("boot.reported")
+	if waits && len(spec.Repos) == 0 {
+		time.AfterFunc(reportLead, m.admit)
+	}
+	return err
+}
+
+// claim makes the spare the session's machine. Its guest waits for admit.
 func (e *Engine) claim(ctx context.Context, a *actor, s session.Session, spec environment.Spec, spare *spare) (err error) {
 	ctx, span := e.trace.Start(ctx, "claim", tracing.Session(s.ID.String()), tracing.Sandbox(spare.id.String()))
 	defer func() { span.End(err) }()
@@ -117,16 +140,12 @@ func (e *Engine) claim(ctx context.Context, a *actor, s session.Session, spec en
 		return errSandboxLost
 	default:
 	}
-	m := e.hold(s, spare.box, guestConfig(s, spec), e.now(), spare.caller)
-	a.attach(m)
-	err = e.reportReady(ctx, s, spec.Template, recovery.Point{})
-	failpoint.Hit("boot.reported")
-	time.AfterFunc(reportLead, m.admit)
-	return err
+	a.attach(e.hold(s, spare.box, guestConfig(s, spec), e.now(), spare.caller))
+	return nil
 }
 
 // startMachine starts a machine for the session, with the files of a point if one
-// is given, waits for its guest and reports the session ready.
+// is given, and waits for its guest.
 func (e *Engine) startMachine(ctx context.Context, a *actor, s session.Session, env environment.Spec, from recovery.Point) (err error) {
 	ctx, span := e.trace.Start(ctx, "boot", tracing.Session(s.ID.String()))
 	defer func() { span.End(err) }()
@@ -151,7 +170,7 @@ func (e *Engine) startMachine(ctx context.Context, a *actor, s session.Session, 
 	if err := m.waitUp(ctx); err != nil {
 		return fmt.Errorf("wait for guest: %w", err)
 	}
-	return e.reportReady(ctx, s, env.Template, from)
+	return nil
 }
 
 // upCauses are the causes by which a session whose machine was started is ready.
@@ -261,6 +280,14 @@ func agentHome(spec environment.Spec) string {
 		return guestapi.RootHome
 	}
 	return guestapi.AgentHome
+}
+
+// agentUser names the agent's user.
+func agentUser(spec environment.Spec) string {
+	if spec.RunAs == environment.AsRoot {
+		return "root"
+	}
+	return guestapi.AgentUser
 }
 
 // clearMachine ends and forgets whatever machine the session has, or had.

@@ -33,7 +33,7 @@ func (e *Engine) EgressDenied(sandboxID string, d sandbox.Denial) {
 	}
 	e.spawn(func(ctx context.Context) {
 		err := e.change(ctx, sid, func(c *change) error {
-			if c.s.State != session.Ready {
+			if c.s.State != session.Ready && c.s.State != session.Provisioning {
 				return errNoChange
 			}
 			r, err := c.active()

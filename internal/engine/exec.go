@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,6 +110,7 @@ type execution struct {
 	id      id.Exec
 	result  ExecResult
 	read    [2]int64 // bytes taken of stdout, stderr
+	most    int      // bytes kept of each; 0: MaxExecOutput
 }
 
 // run starts the program and follows it to its end. The start is idempotent by
@@ -158,13 +160,13 @@ func (x *execution) failure(err error) error {
 func (x *execution) take(p guestapi.ExecProgress) {
 	x.read[0] += int64(len(p.Stdout))
 	x.read[1] += int64(len(p.Stderr))
-	x.result.Stdout, x.result.StdoutTruncated = keep(x.result.Stdout, p.Stdout, x.result.StdoutTruncated)
-	x.result.Stderr, x.result.StderrTruncated = keep(x.result.Stderr, p.Stderr, x.result.StderrTruncated)
+	x.result.Stdout, x.result.StdoutTruncated = keep(x.result.Stdout, p.Stdout, x.result.StdoutTruncated, cmp.Or(x.most, MaxExecOutput))
+	x.result.Stderr, x.result.StderrTruncated = keep(x.result.Stderr, p.Stderr, x.result.StderrTruncated, MaxExecOutput)
 }
 
-// keep adds what fits below MaxExecOutput, and says whether something did not.
-func keep(have, more []byte, truncated bool) ([]byte, bool) {
-	room := MaxExecOutput - len(have)
+// keep adds what fits below most, and says whether something did not.
+func keep(have, more []byte, truncated bool, most int) ([]byte, bool) {
+	room := most - len(have)
 	if len(more) > room {
 		return append(have, more[:room]...), true
 	}

@@ -223,7 +223,11 @@ func (e *Engine) restoreOnce(ctx context.Context, a *actor, in session.State) (e
 	}
 	e.host.promise(startMemory, 1) // it was admitted when it was created
 	defer e.host.promise(startMemory, -1)
-	if err := e.startMachine(ctx, a, s, spec, point); err != nil {
+	err = e.startMachine(ctx, a, s, spec, point)
+	if err == nil {
+		err = e.reportReady(ctx, s, spec.Template, point)
+	}
+	if err != nil {
 		return errors.Join(err, e.clearMachine(context.WithoutCancel(ctx), a))
 	}
 	return nil

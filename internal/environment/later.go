@@ -14,10 +14,11 @@ func laterKeys() map[string]string {
 			messages[prefix+key] = message
 		}
 	}
-	add("", `sandbox network policy mcp mcp_servers repo repos repo_hint repository repositories
+	add("", `sandbox network policy mcp mcp_servers repo_hint
 		setup image checkpoint_runs triggers webhooks workspace workspace_id skills model models prompt
 		system_prompt instructions runtime adapter openai region resources resume_on_topoff files ports volumes hooks
 		idle_timeout_seconds budget credentials description labels version`, "is not supported yet")
+	add("", "repo repository repositories", "is called repos, and is a list such as repos: [owner/name]")
 	add("", "apiVersion kind metadata spec",
 		"the form with apiVersion, kind, metadata and spec is not supported yet; write the keys at the top, such as agent: demo")
 	add("permissions.", "tools egress", "is not supported yet; default, rules and filesystem are")

@@ -43,6 +43,7 @@ var examples = map[string]example{
 	"GET /sessions/{session}/events":  {query: "replay_only=true"},
 	"GET /events":                     {query: "replay_only=true"},
 	"GET /sessions/{session}/files":   {},
+	"GET /sessions/{session}/diff":    {},
 	"GET /sessions/sandbox/stats":     {},
 	"POST /sessions/policy/validate":  {body: `{"manifest_yaml":"agent: demo"}`, limit: maxSpec, typo: `{"manifest_yml":""}`, means: "manifest_yaml"},
 	"GET /sessions/sandbox/sizes":     {},

@@ -73,6 +73,7 @@ type runs interface {
 type machine interface {
 	SandboxStats(ctx context.Context, team id.Team, size int, token string) ([]engine.SandboxStats, string, error)
 	Exec(ctx context.Context, team id.Team, ref string, req engine.ExecRequest) (engine.ExecResult, error)
+	Diff(ctx context.Context, team id.Team, ref string, patches bool) ([]engine.RepoDiff, error)
 	ListFiles(ctx context.Context, team id.Team, ref, path string) ([]guestapi.File, error)
 	ReadFile(ctx context.Context, team id.Team, ref, path string, offset, length int64) (guestapi.File, io.ReadCloser, error)
 }

@@ -40,6 +40,7 @@ var served = []route{
 	{"POST", "/sessions/{session}/sandbox/exec", nil, (*edge).exec},
 	{"GET", "/sessions/{session}/files", []string{"path"}, (*edge).listFiles},
 	{"GET", "/sessions/{session}/files/content", []string{"path"}, (*edge).readFile},
+	{"GET", "/sessions/{session}/diff", []string{"patch"}, (*edge).diffSession},
 
 	{"GET", "/sessions/sandbox/stats", []string{"page_size", "page_token"}, (*edge).listSandboxStats},
 	{"POST", "/sessions/policy/validate", nil, (*edge).validatePolicy},

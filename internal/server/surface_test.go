@@ -241,6 +241,13 @@ func (s *stage) SandboxStats(context.Context, id.Team, int, string) ([]engine.Sa
 	}}, "next", s.err
 }
 
+func (s *stage) Diff(context.Context, id.Team, string, bool) ([]engine.RepoDiff, error) {
+	return []engine.RepoDiff{{
+		Path: "a", URL: "https://example.com/a", Base: "1234", Patch: []byte("\xff"), Truncated: true, Problem: "none",
+		Files: []engine.FileDiff{{Path: "b", From: "a", Status: "renamed", Added: 1, Removed: 2, Binary: true}},
+	}}, s.err
+}
+
 func (s *stage) ListFiles(context.Context, id.Team, string, string) ([]guestapi.File, error) {
 	return []guestapi.File{{Name: "a", Path: "a", Type: "file", Size: 1, Mode: 0o644, ModTime: someTime}}, s.err
 }
