@@ -55,11 +55,16 @@ var catalogue = []Agent{
 			"OPENCODE_DISABLE_AUTOUPDATE":   "1",
 			"OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
 			"OPENCODE_DISABLE_SHARE":        "1",
+			// A repository could have it ask no more; only what it says in words is
+			// read, which the overlay sees to.
+			"OPENCODE_DISABLE_PROJECT_CONFIG": "1",
 		},
-		Overlay:   Overlay{Variable: "OPENCODE_CONFIG_CONTENT", Object: `{"autoupdate":false,"share":"disabled","permission":{"*":"ask"}}`},
-		Keys:      anyModel,
-		Hosts:     []string{"models.dev"},
-		Mediation: Full,
+		Overlay: Overlay{Variable: "OPENCODE_CONFIG_CONTENT", Object: `{"autoupdate":false,"share":"disabled","permission":{"*":"ask"},"instructions":["/workspace/AGENTS.md"]}`},
+		Mode:    "build",
+		Keys:    anyModel,
+		Hosts:   []string{"models.dev"},
+		// All calls, until it changes its own settings in its home and starts anew.
+		Mediation: AskedOnly,
 	},
 	{
 		Name: "copilot", Title: "GitHub Copilot CLI", Aliases: []string{"copilot-cli", "github-copilot"},

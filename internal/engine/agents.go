@@ -142,6 +142,10 @@ func layOver(below, over map[string]any) map[string]any {
 		if isObject && wasObject {
 			value = layOver(under, inner)
 		}
+		list, isList := value.([]any)
+		if before, wasList := merged[key].([]any); isList && wasList {
+			value = slices.Concat(before, list)
+		}
 		merged[key] = value
 	}
 	return merged

@@ -305,7 +305,7 @@ func TestKnownAgents(t *testing.T) {
 			t.Errorf("%s: %q %v", word, spec.Agent, err)
 		}
 	}
-	for name, unproven := range map[string]bool{"claude-code": false, "codex": false, "opencode": false, "gemini": true, "custom": true} {
+	for name, unproven := range map[string]bool{"claude-code": false, "codex": false, "opencode": true, "gemini": true, "custom": true} {
 		if m := (Spec{Agent: name}).Mediation(); m.Unproven != unproven || len(m.Unasked) != 0 {
 			t.Errorf("%s: %+v", name, m)
 		}
