@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,7 +51,7 @@ func (a *app) sessionPage(w io.Writer, s client.Session, asks []client.Approval)
 	} else if !s.RestoredTo.IsZero() {
 		memory += "; files of " + ago(a.now(), s.RestoredTo)
 	}
-	lines := [][2]string{{"name", s.Name}, {"id", s.SessionID}, {"agent", s.Adapter}, {"state", stateWord(s)}, {"run", run}}
+	lines := [][2]string{{"name", s.Name}, {"id", s.SessionID}, {"agent", strings.TrimSpace(s.Adapter + " " + s.AdapterVersion)}, {"state", stateWord(s)}, {"run", run}}
 	for _, one := range asks {
 		lines = append(lines, [2]string{"asks", plain.Line(question(one.Details))})
 	}
