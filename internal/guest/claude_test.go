@@ -110,9 +110,10 @@ func TestRealClaude(t *testing.T) {
 		}
 		if end, took := m.cancel(run); end.Outcome != guestapi.EndCancelled || took > 3*time.Second {
 			t.Errorf("%s: %+v after %v\n%s", name, end, took, m.history())
-		} else {
-			t.Log(name, took)
 		}
+	}
+	if end := m.turn("/context"); end.Outcome != guestapi.EndCompleted || end.Text == "" { // the agent's own command: its model is not asked
+		t.Errorf("%+v\n%s", end, m.history())
 	}
 	if end := m.turn("ERR: 400"); end.Outcome != guestapi.EndFailed || end.Code != event.ModelError || !strings.Contains(end.Message, "400") {
 		t.Errorf("%+v\n%s", end, m.history())
@@ -124,5 +125,4 @@ func TestRealClaude(t *testing.T) {
 	if end := m.turn("and again"); end.Outcome != guestapi.EndCompleted || strings.Contains(end.Text, "reply 1:") {
 		t.Errorf("the conversation is lost: %+v\n%s", end, m.history())
 	}
-	t.Log(m.history())
 }

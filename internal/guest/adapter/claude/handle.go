@@ -26,6 +26,9 @@ func (a *adapter) handle(p *process, f frame) {
 	case "system":
 		a.system(t, f)
 	case "stream_event", "assistant", "user":
+		if t == nil {
+			p.strays = p.strays || f.startsMessage()
+		}
 		if t == nil || !t.say.take(f) {
 			a.note("debug", "the agent sent "+f.kind()+" outside of a turn", f)
 		}
@@ -54,15 +57,16 @@ func (a *adapter) turnOf(p *process) *turn {
 	return t
 }
 
-// result ends the turn. One that comes before our prompt was begun is of a turn
-// that the agent began by itself.
+// result ends the turn, unless it is of one that the agent had begun by itself.
 func (a *adapter) result(p *process, t *turn, f frame) {
 	if f.SessionID != "" {
 		a.belongs(f.SessionID)
 	}
 	source := guest.Source{Type: f.kind(), Raw: f.raw}
-	if t == nil || !t.isBegun() {
-		a.note("debug", "the agent ended what was no turn", f)
+	strayed := p.strays
+	p.strays = false
+	if t == nil || strayed && !t.isBegun() {
+		a.note("debug", "the agent ended a turn that nobody asked for", f)
 		return
 	}
 	t.say.close() // what follows is no part of the turn

@@ -57,7 +57,11 @@ func (r result) complaint() string {
 			text = append(text, e)
 		}
 	}
-	if s := strings.TrimSpace(strings.Join(text, "\n")); s != "" {
+	s := strings.TrimSpace(strings.Join(text, "\n"))
+	switch {
+	case strings.HasPrefix(s, "Not logged in"):
+		return "the agent has no key for its model: give the session one, such as ANTHROPIC_API_KEY (the agent said: " + s + ")"
+	case s != "":
 		return s
 	}
 	return fmt.Sprintf("the agent ended the turn with an error (%s)", cmp.Or(r.TerminalReason, "it says no more"))

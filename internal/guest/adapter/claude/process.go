@@ -21,7 +21,8 @@ const hookTimeout = 2_000_000
 type process struct {
 	*program.Program
 	adapter *adapter
-	spent   spent // only the reading goroutine uses it
+	spent   spent // only the reading goroutine uses it, and
+	strays  bool  // the model speaks though no turn was given
 
 	mu      sync.Mutex
 	next    int

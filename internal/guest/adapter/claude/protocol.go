@@ -56,6 +56,12 @@ func (f frame) kind() string {
 // ofSubagent says whether somebody speaks whom the agent has started itself.
 func (f frame) ofSubagent() bool { return f.Parent != nil && *f.Parent != "" }
 
+// startsMessage says whether the model begins to speak.
+func (f frame) startsMessage() bool {
+	var e streamEvent
+	return f.Type == "stream_event" && decode(f.Event, &e) && e.Type == "message_start"
+}
+
 // result ends a turn. A turn that failed for its model's sake is a "success",
 // too: only IsError tells.
 type result struct {

@@ -26,8 +26,16 @@ type usage struct {
 	tokens event.Tokens
 }
 
-// since takes what a process has used by now and gives what is new in it.
+// since takes what a process has used by now and gives what is new in it. With a
+// conversation that was cleared it counts anew.
 func (s *spent) since(r result) (new []usage, cost int64) {
+	sum := s.cost
+	if r.Cost >= 0 && r.Cost < 1e6 { // dollars; neither NaN nor absurd
+		sum = int64(math.Round(r.Cost * 1e6))
+	}
+	if sum < s.cost {
+		*s = spent{}
+	}
 	for _, model := range slices.Sorted(maps.Keys(r.Models)) {
 		now, before := r.Models[model], s.models[model]
 		read := max(0, now.CachedRead-before.CachedRead)
@@ -44,11 +52,8 @@ func (s *spent) since(r result) (new []usage, cost int64) {
 	if r.Models != nil {
 		s.models = r.Models
 	}
-	if r.Cost >= 0 && r.Cost < 1e6 { // dollars; neither NaN nor absurd
-		sum := int64(math.Round(r.Cost * 1e6))
-		cost = max(0, sum-s.cost)
-		s.cost = sum
-	}
+	cost = sum - s.cost
+	s.cost = sum
 	return new, cost
 }
 

@@ -201,6 +201,26 @@ func TestCancel(t *testing.T) {
 	p.Answer("unknown", guestapi.Answer{Decision: guestapi.Allow})
 }
 
+// A command of the agent's own has an end without a beginning.
+func TestEndWithoutABeginning(t *testing.T) {
+	local := `{"type":"assistant","message":{"id":"x","content":[{"type":"text","text":"cleared"}]}}`
+	p := newPeer(t, map[string][]string{"not begun": {local, done}})
+	if end := p.play("not begun", nil); end.Outcome != guestapi.EndCompleted || !strings.Contains(p.sink.take(), "delta false cleared") {
+		t.Errorf("%+v", end)
+	}
+}
+
+// The end of a turn that the agent began by itself is not that of ours.
+func TestEndOfAnotherTurn(t *testing.T) {
+	p := newPeer(t, map[string][]string{
+		"initialize": {starts, `{"type":"control_response","response":{"subtype":"success","request_id":"$ID","response":{}}}`},
+		"not begun":  {`{"type":"result","result":"of the other"}`, `{"type":"user","isReplay":true,"message":{}}`, done},
+	})
+	if end := p.play("not begun", nil); end.Text != "fine" {
+		t.Errorf("%+v", end)
+	}
+}
+
 // An agent that has died is started again with its conversation, and the loss of
 // that is said; one that dies with every prompt fails the turn.
 func TestResume(t *testing.T) {
@@ -240,13 +260,16 @@ func TestConversationThatIsLost(t *testing.T) {
 }
 
 func TestAgentThatDoesNotStart(t *testing.T) {
-	p := newPeer(t, map[string][]string{"initialize": {"EXIT"}})
-	if end := p.play("go", nil); end.Code != event.Internal || end.Message != "agent did not start: agent exited with code 5: alas" {
-		t.Errorf("%+v", end)
-	}
-	p = newPeer(t, map[string][]string{"initialize": {`{"type":"control_response","response":{"subtype":"error","request_id":"$ID","error":"too old"}}`}})
-	if end := p.play("go", nil); !strings.Contains(end.Message, "too old") {
-		t.Errorf("%+v", end)
+	for answer, want := range map[string]string{
+		"EXIT": "agent did not start: agent exited with code 5: alas",
+		`{"type":"control_response","response":{"subtype":"error","request_id":"$ID","error":"too old"}}`: "agent did not start: agent refused what it was asked: too old",
+	} {
+		t.Run(want, func(t *testing.T) { // a process has one table of processes at a time
+			p := newPeer(t, map[string][]string{"initialize": {answer}})
+			if end := p.play("go", nil); end.Code != event.Internal || end.Message != want {
+				t.Errorf("%+v", end)
+			}
+		})
 	}
 }
 

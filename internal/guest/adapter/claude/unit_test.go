@@ -27,6 +27,8 @@ func TestClassify(t *testing.T) {
 		{`{"terminal_reason":"prompt_too_long","result":"x"}`, event.ModelError, "x"},
 		{`{"subtype":"error_max_turns","errors":["too many turns"]}`, event.ToolError, "too many turns"},
 		{`{"subtype":"error_during_execution","terminal_reason":"aborted_tools","errors":["[ede_diagnostic] a=b"]}`, event.ToolError, "the agent ended the turn with an error (aborted_tools)"},
+		{`{"terminal_reason":"api_error","result":"Not logged in"}`, event.ModelError,
+			"the agent has no key for its model: give the session one, such as ANTHROPIC_API_KEY (the agent said: Not logged in)"},
 		{`{}`, event.ToolError, "the agent ended the turn with an error (it says no more)"},
 	} {
 		f, err := parse([]byte(`{"type":"result",` + strings.TrimPrefix(strings.Replace(c.frame, "{}", `{"num_turns":1}`, 1), "{")))
@@ -61,6 +63,7 @@ func TestSpentSince(t *testing.T) {
 			[]usage{{"big", event.Tokens{Input: 10, Output: 1}}, {"small", event.Tokens{Output: 2}}}, 10_000},
 		{`"total_cost_usd":0.26`, nil, 0},
 		{`"total_cost_usd":-1,"modelUsage":{}`, nil, 0},
+		{`"total_cost_usd":0.1,"modelUsage":{"big":{"inputTokens":5}}`, []usage{{"big", event.Tokens{Input: 5}}}, 100_000},
 	} {
 		got, cost := s.since(result(c.text))
 		if d := cmp.Diff(c.want, got, cmp.AllowUnexported(usage{})); d != "" || cost != c.cost {
