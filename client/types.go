@@ -64,6 +64,8 @@ type (
 	InstalledAgent = gen.InstalledAgent
 	// Environment is an immutable recipe of sessions.
 	Environment = gen.Environment
+	// CredentialSlot names a secret of an environment.
+	CredentialSlot = gen.CredentialSlot
 	// EnvironmentSummary is an environment in a list.
 	EnvironmentSummary = gen.EnvironmentSummary
 	// EnvironmentList is one page of environments, newest first.

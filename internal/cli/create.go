@@ -25,10 +25,15 @@ a spec is said at once.
 
 An agent is one that 'paddock agent list' knows, such as codex; or demo, none, or
 custom: any program that speaks ACP. Installed agents are at /opt/paddock/agents
-inside.`,
+inside.
+
+A secret is a variable of the session whose value is kept sealed and shown to
+nobody, not in the history either. With --secret-host the sandbox does not have it: it
+holds a placeholder, which is replaced in requests to that host as they leave.`,
 		Example: `  paddock create --name hello
   paddock create -f spec.yaml
   paddock create --agent custom --command my-agent --command --acp --env LANG=C.UTF-8
+  paddock create --secret GH_TOKEN --secret-host GH_TOKEN=api.github.com
   paddock create --agent none --idle-timeout 1h -o json
   paddock create --environment review-bot --name monday`,
 		Args: exactly(),
@@ -60,7 +65,7 @@ inside.`,
 	}
 	from.register(cmd)
 	cmd.Flags().StringVar(&environment, "environment", "", "make it from this stored `environment`, see 'paddock env'; goes with --name")
-	for _, name := range append([]string{"file"}, perPart...) {
+	for _, name := range ofSpec {
 		if name != "name" {
 			cmd.MarkFlagsMutuallyExclusive("environment", name)
 		}

@@ -139,8 +139,19 @@ func (a *app) showEnvironment(w io.Writer, env client.Environment, spec string, 
 	}
 	fields(w, [2]string{"name", env.Name}, [2]string{"id", env.ID}, [2]string{"content", env.ContentHash},
 		[2]string{"created", ago(a.now(), env.CreatedAt)}, [2]string{"by", env.CreatedBy},
-		[2]string{"sessions", strings.Join(names, ", ")})
+		[2]string{"secrets", secretNames(env.Credentials)}, [2]string{"sessions", strings.Join(names, ", ")})
 	fmt.Fprintf(w, "\n%s", plain.Clean(spec))
+}
+
+// secretNames lists secrets, and the hosts of those that go to one alone.
+func secretNames(slots []client.CredentialSlot) string {
+	names := make([]string, len(slots))
+	for i, s := range slots {
+		if names[i] = plain.Line(s.Name); s.Host != "" {
+			names[i] += " (for " + plain.Line(s.Host) + ")"
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 func newEnvRemove(a *app) *cobra.Command {

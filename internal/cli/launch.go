@@ -94,7 +94,7 @@ func (l *launch) run(cmd *cobra.Command, args []string) error {
 // session is the one that was named, or a new one.
 func (l *launch) session(cmd *cobra.Command, c *client.Client, args []string) (client.Session, error) {
 	if len(args) > 0 {
-		for _, flag := range append([]string{"file"}, perPart...) {
+		for _, flag := range ofSpec {
 			if cmd.Flags().Changed(flag) {
 				return client.Session{}, usagef(cmd, "--%s is for a new session, and %q names one; leave out one of them, or name the new one with --name", flag, args[0])
 			}

@@ -36,12 +36,20 @@ func newShow(a *app) *cobra.Command {
 					return err
 				}
 			}
-			return a.result(s, func(w io.Writer) { a.sessionPage(w, s, asks) })
+			var secrets []client.CredentialSlot
+			if !a.json() && s.ConfigID != "" {
+				env, err := c.Environment(cmd.Context(), s.ConfigID)
+				if err != nil && !client.IsCode(err, "not_found") { // it may have been removed
+					return err
+				}
+				secrets = env.Credentials
+			}
+			return a.result(s, func(w io.Writer) { a.sessionPage(w, s, asks, secrets) })
 		},
 	}
 }
 
-func (a *app) sessionPage(w io.Writer, s client.Session, asks []client.Approval) {
+func (a *app) sessionPage(w io.Writer, s client.Session, asks []client.Approval, secrets []client.CredentialSlot) {
 	run, memory := runColumn(s), s.Memory
 	if s.Run != nil {
 		run = s.Run.RunID + " (" + run + ")"
@@ -59,7 +67,7 @@ func (a *app) sessionPage(w io.Writer, s client.Session, asks []client.Approval)
 		[2]string{"idle", idle(a.now(), s)}, [2]string{"memory", memory},
 		[2]string{"tokens", tokens(s.TotalTokensIn, s.TotalTokensOut)}, [2]string{"cost", dollars(s.CumulativeCostMicros)},
 		[2]string{"saved", saved(a.now(), s)}, [2]string{"isolation", s.Isolation}, [2]string{"limits", limits(s)},
-		[2]string{"sandbox", s.SandboxID}, [2]string{"environment", s.ConfigID}, [2]string{"forked from", s.ParentSessionID},
+		[2]string{"sandbox", s.SandboxID}, [2]string{"environment", s.ConfigID}, [2]string{"secrets", secretNames(secrets)}, [2]string{"forked from", s.ParentSessionID},
 		[2]string{"created", ago(a.now(), s.CreatedAt)}, [2]string{"last event", ago(a.now(), s.LastEventAt)})...)
 	fmt.Fprintf(w, "\n%s\n", situation(s))
 	for _, command := range next(s, asks) {

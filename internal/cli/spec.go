@@ -39,6 +39,7 @@ type permissions struct {
 type specFlags struct {
 	file                    string
 	spec                    spec
+	secrets                 secretFlags
 	env                     []string
 	permissions             string
 	idleTimeout, maxRunTime time.Duration
@@ -46,6 +47,9 @@ type specFlags struct {
 
 // perPart lists the flags that a spec file replaces.
 var perPart = []string{"name", "agent", "command", "size", "idle-timeout", "keep-warm", "env", "template", "permissions", "max-run-time", "repo"}
+
+// ofSpec lists all flags that say what a new session is.
+var ofSpec = append([]string{"file", "secret", "secret-host"}, perPart...)
 
 func (s *specFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -61,13 +65,27 @@ func (s *specFlags) register(cmd *cobra.Command) {
 	f.StringVar(&s.permissions, "permissions", "", "whatever the agent wants to do: allow, ask or deny (default ask)")
 	f.DurationVar(&s.maxRunTime, "max-run-time", 0, "fail a run that takes longer (default 2h)")
 	f.StringArrayVar(&s.spec.Repos, "repo", nil, "clone `OWNER/NAME`, or a URL, into the workspace; may be repeated")
+	s.secrets.register(cmd)
 	for _, name := range perPart {
 		cmd.MarkFlagsMutuallyExclusive("file", name)
 	}
 }
 
-// read gives the spec's text: the file's, or one made of the flags.
+// read gives the spec's text: the file's, or one made of the flags; and with the
+// secrets that flags add to either.
 func (s *specFlags) read(cmd *cobra.Command, a *app) ([]byte, error) {
+	secrets, err := s.secrets.read(cmd, a)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.text(cmd, a)
+	if err != nil {
+		return nil, err
+	}
+	return withSecrets(text, secrets)
+}
+
+func (s *specFlags) text(cmd *cobra.Command, a *app) ([]byte, error) {
 	switch s.file {
 	case "":
 		return s.build(cmd)
@@ -125,6 +143,8 @@ func (s *specFlags) blame(cmd *cobra.Command, err error) error {
 			flag = "repo"
 		}
 		switch {
+		case flag == "secrets":
+			return blameSecret(part[2])
 		case !slices.Contains(perPart, flag):
 			return place
 		case flag == "env" && part[2] != "":
@@ -133,6 +153,19 @@ func (s *specFlags) blame(cmd *cobra.Command, err error) error {
 			return "--" + flag + ": "
 		}
 	})))
+}
+
+// blameSecret is the flag that a part of a spec's secrets comes from.
+func blameSecret(path string) string {
+	name, key, _ := strings.Cut(path, ".")
+	switch {
+	case name == "":
+		return "--secret: "
+	case key == "host":
+		return "--secret-host " + name + ": "
+	default:
+		return "--secret " + name + ": "
+	}
 }
 
 // keyValues reads KEY=VALUE flags; nil when there are none.

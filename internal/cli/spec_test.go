@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +10,10 @@ import (
 )
 
 func TestFlagsMakeASpec(t *testing.T) {
+	pem := filepath.Join(t.TempDir(), "pem")
+	if err := os.WriteFile(pem, []byte("one\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -20,7 +26,11 @@ func TestFlagsMakeASpec(t *testing.T) {
 				"env:\n    A: \"\"\n    B: two=2\ntemplate: host\npermissions:\n    default: ask\nmax_run_time: 10m0s\n",
 		},
 		// The server says that they are out of range; they are not the default.
-		"no time at all":                {[]string{"--idle-timeout", "0s", "--max-run-time", "0s"}, "agent: demo\nidle_timeout: 0s\nmax_run_time: 0s\n"},
+		"no time at all": {[]string{"--idle-timeout", "0s", "--max-run-time", "0s"}, "agent: demo\nidle_timeout: 0s\nmax_run_time: 0s\n"},
+		"secrets": {
+			[]string{"--secret", "TOKEN", "--secret", "KEY=a@b=c", "--secret-host", "KEY=api.example.com", "--secret", "PEM=@" + pem},
+			"agent: demo\nsecrets:\n    KEY:\n        value: a@b=c\n        host: api.example.com\n    PEM:\n        value: |-\n            one\n            two\n    TOKEN:\n        value: from here\n",
+		},
 		"texts that YAML could misread": {[]string{"--name", "012", "-e", "ON=yes"}, "name: \"012\"\nagent: demo\nenv:\n    \"ON\": \"yes\"\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +40,7 @@ func TestFlagsMakeASpec(t *testing.T) {
 			if err := cmd.ParseFlags(c.args); err != nil {
 				t.Fatal(err)
 			}
-			got, err := s.read(cmd, &app{})
+			got, err := s.read(cmd, &app{getenv: func(name string) string { return map[string]string{"TOKEN": "from here"}[name] }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,5 +48,22 @@ func TestFlagsMakeASpec(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// Secrets of flags are added to a spec of any form.
+func TestSecretsAreAddedToAFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"agent: demo # why\n\n":                           "agent: demo # why\nsecrets:\n    A:\n        value: \"12\"\n",
+		"agent: demo":                                     "agent: demo\nsecrets:\n    A:\n        value: \"12\"\n",
+		"secrets:\n  B: xyz # why\nagent: demo\n":         "secrets:\n    B: xyz # why\n    A:\n        value: \"12\"\nagent: demo\n",
+		"agent: demo\nsecrets: [{name: B, value: xyz}]\n": "agent: demo\nsecrets: [{name: B, value: xyz}, {name: A, value: \"12\"}]\n",
+		`{"agent": "demo"}`:                               "{\"agent\": \"demo\", secrets: {A: {value: \"12\"}}}\n",
+		"- agent: demo\n":                                 "- agent: demo\n", "agent: [": "agent: [", "": "", "agent: demo\nsecrets: no\n": "agent: demo\nsecrets: no\n",
+	} {
+		got, err := withSecrets([]byte(text), map[string]secret{"A": {Value: "12"}})
+		if err != nil || string(got) != want {
+			t.Errorf("%q\nbecomes %q, %v\nwant    %q", text, got, err, want)
+		}
 	}
 }
