@@ -41,6 +41,11 @@ var realAgents = []realAgent{
 		},
 		costs: true, edits: true, tellsWhy: true,
 	},
+	{
+		name: "codex", size: "medium", key: "none-needed",
+		env:   map[string]string{"OPENAI_BASE_URL": "$MODEL/v1", "OPENAI_API_KEY": "none-needed"},
+		edits: true, tellsWhy: true,
+	},
 }
 
 // agentsCache is a folder of installed agents that all tests of this user share.

@@ -150,6 +150,8 @@ func TestProtocolsOwnWays(t *testing.T) {
 			`"input":"*** Begin Patch\n*** Add File: a.txt\n+hi\n*** End Patch\n"`},
 		"program": {"/v1/responses", `{"input":[{"type":"additional_tools","tools":[{"type":"custom","name":"exec"}]},{"role":"user","content":"RUNESC: ls"}]}`,
 			`text(await tools.exec_command({cmd: \"ls\", sandbox_permissions: \"require_escalated\"`},
+		"another way": {"/v1/responses", `{"input":[{"role":"user","content":"WRITE: a.txt hi"},{"type":"custom_tool_call_output","output":"do it with a shell command instead"}],"tools":[{"type":"custom","name":"exec"}]}`,
+			`tools.exec_command({cmd: \"echo 'hi' \u003e a.txt\"})`},
 		"exactly": {"/v1/responses", `{"input":"CALL: plan {\"a\":1}","tools":[{"type":"function","name":"plan"}]}`, `"arguments":"{\"a\":1}"`},
 		"exactly by a program": {"/v1/responses", `{"input":"CALL: plan {\"a\":1}","tools":[{"type":"custom","name":"exec"}]}`,
 			`text(await tools[\"plan\"]({\"a\":1}));`},

@@ -8,6 +8,7 @@
 //	RUN: COMMAND      calls the agent's shell tool, then says what that gave
 //	RUNESC: COMMAND   likewise, asking to leave the agent's own sandbox (codex)
 //	WRITE: PATH TEXT  calls the agent's tool that writes files, likewise
+//	                  (where that is refused and a shell command wanted: does it by one)
 //	READ: PATH        calls the agent's tool that reads files, likewise
 //	MCP: PART         calls the first tool with PART in its name with text "ping"
 //	CALL: TOOL JSON   calls that tool with that input, likewise
@@ -114,7 +115,9 @@ func (s *script) answer(r request) reply {
 		a.thought = "Let me think about it."
 		return a
 	}
-	if n := len(r.results); n > 0 {
+	if n := len(r.results); n == 1 && word == "WRITE" && strings.Contains(r.results[0], "with a shell command instead") {
+		word, argument = "RUN", writing(argument) // as the agent was told
+	} else if n > 0 {
 		return say("The tool gave: " + clip(r.results[n-1], 2000))
 	}
 	c := r.use(word, argument)

@@ -123,6 +123,12 @@ func inputFor(word, argument string) object {
 	}
 }
 
+// writing is a shell command that writes a file of one line.
+func writing(argument string) string {
+	path, line, _ := strings.Cut(argument, " ")
+	return fmt.Sprintf("echo '%s' > %s", line, path)
+}
+
 // patchFor is a patch in codex's form that adds a file of one line.
 func patchFor(path, line string) string {
 	return "*** Begin Patch\n*** Add File: " + path + "\n+" + line + "\n*** End Patch\n"

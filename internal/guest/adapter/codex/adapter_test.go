@@ -124,6 +124,7 @@ hook f1 apply_patch {"command":"*** Begin Patch\n*** Update File: /etc/x\n*** Mo
 hook r1 read_mcp_resource {"server":"docs-x","uri":"u"}
 ask mcpServer/elicitation/request {"serverName":"docs-x","mode":"form","message":"Who?","requestedSchema":{"type":"object"}}
 ask mcpServer/elicitation/request {"serverName":"docs-x","mode":"url","url":"x"}
+hook q1 request_user_input {}
 ask item/tool/requestUserInput {"itemId":"q1","questions":[{"id":"colour","header":"Colour","question":"Which colour?","options":[{"label":"Red","description":"r"}]}]}`,
 		func(q guestapi.Ask) []guestapi.Answer {
 			switch {
@@ -145,7 +146,8 @@ ask item/tool/requestUserInput {"itemId":"q1","questions":[{"id":"colour","heade
 		t.Errorf("%+v", end)
 	}
 	s.said("m1 passes\nanswered {\"action\":\"accept\",\"content\":{}}\nanswered {\"action\":\"decline\",\"content\":null}", "f1 denied: "+byCommand, "r1 passes",
-		`answered {"action":"accept","content":{"name":"me"}}`, `answered {"action":"decline","content":null}`, `answered {"answers":{"colour":{"answers":["Red"]}}}`)
+		"q1 passes", `answered {"action":"accept","content":{"name":"me"}}`, `answered {"action":"decline","content":null}`, `answered {"answers":{"colour":{"answers":["Red"]}}}`)
+	s.reported("started q1 request_user_input", `completed q1 true - "a person answered"`)
 }
 
 func TestCancel(t *testing.T) {

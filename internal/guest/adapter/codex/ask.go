@@ -15,6 +15,7 @@ type ask struct {
 	call   *call                     // or:
 	id     json.RawMessage           // of the request of the question
 	answer func(guestapi.Answer) any // in Codex's words
+	of     string                    // the call that the question is
 }
 
 // open registers an ask before it is reported; false when nobody will answer,
@@ -87,7 +88,7 @@ func (t *turn) settle(c *call, q approval) {
 		word = cancel
 	}
 	if word != yes {
-		t.say.explain(c.id, rejection(c.answer))
+		t.say.note(c.id, note{summary: rejection(c.answer)})
 	}
 	if q.ofServer {
 		t.process.Answer(q.id, elicitationResult{Action: word, Content: map[string]any{}})
@@ -147,7 +148,7 @@ func (a *adapter) question(p *process, t *turn, f rpc.Frame, answer func(guestap
 	if t != nil {
 		q.Key = t.sink.NewKey()
 	}
-	if t == nil || !t.open(q.Key, ask{id: f.ID, answer: answer}) {
+	if t == nil || !t.open(q.Key, ask{id: f.ID, answer: answer, of: q.ToolCallID}) {
 		p.Answer(f.ID, answer(guestapi.Answer{Decision: guestapi.Cancel}))
 		return
 	}
@@ -189,12 +190,24 @@ func (t *turn) take(key string, answer guestapi.Answer) {
 	}
 	t.mu.Unlock()
 	if q.call == nil {
+		if q.of != "" {
+			t.say.note(q.of, note{ok: answer.Decision == guestapi.Allow, summary: answered(answer), last: true})
+		}
 		p.Answer(q.id, q.answer(answer))
 		return
 	}
 	for _, w := range waiting {
 		t.settle(q.call, w)
 	}
+}
+
+// answered is what came of a question, for the history; what a person wrote is no
+// part of that.
+func answered(answer guestapi.Answer) string {
+	if answer.Decision == guestapi.Allow {
+		return "a person answered"
+	}
+	return "nobody answered"
 }
 
 // decide notes what was decided, and gives the questions that wait for it. Once;

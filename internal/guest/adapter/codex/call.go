@@ -17,10 +17,9 @@ const (
 	patchTool    = "apply_patch"
 	imageTool    = "view_image"
 	resourceTool = "read_mcp_resource"
+	questionTool = "request_user_input"
+	planTool     = "update_plan" // touches nothing
 )
-
-// free are tools that touch nothing: no policy is asked about them.
-var free = []string{"request_user_input", "update_plan"}
 
 // hookCall is what Codex tells the hook.
 type hookCall struct {

@@ -56,6 +56,9 @@ func (a *adapter) notification(p *process, f rpc.Frame) {
 		return
 	}
 	t := a.turnOf(p)
+	if t != nil && f.Method == "serverRequest/resolved" {
+		t.say.resolved()
+	}
 	if t == nil || n.ThreadID != p.thread || !t.owns(f.Method, &n) {
 		a.stray(f, n)
 		return

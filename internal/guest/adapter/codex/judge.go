@@ -55,15 +55,16 @@ func (a *adapter) judge(in hookCall) *hookAnswer {
 	if !t.plays(in.Thread) {
 		return denies(notOurs)
 	}
-	for _, name := range free {
-		if in.Tool == name {
-			return nil
-		}
+	if in.Tool == planTool {
+		return nil
 	}
 	raw, _ := json.Marshal(in) // it was decoded from JSON
 	source := guest.Source{Type: "PreToolUse", Raw: raw}
 	if !t.say.asked(in.ID, a.called(in.Tool), in.kind(), in.shown(), source) {
 		return denies(noTurn)
+	}
+	if in.Tool == questionTool {
+		return nil // it goes to a person as what it is
 	}
 	if in.Tool == shellTool && hidesPatch(in.field("command")) {
 		return t.refuse(in.ID, patchCommand)

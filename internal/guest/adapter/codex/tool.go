@@ -14,8 +14,7 @@ const (
 // tool is what is known of one tool call.
 type tool struct {
 	id     string
-	why    string // it was not let through
-	logged int    // bytes of output that were logged
+	logged int // bytes of output that were logged
 	done   bool
 	seen   time.Time
 }

@@ -25,10 +25,34 @@ type translation struct {
 	text    strings.Builder // of that message
 	told    map[string]bool // messages of which something was said
 	bill    bill
+
+	noteMu sync.Mutex // held for no report
+	notes  map[string]note
+}
+
+// note is how a call ended as we know it, whatever Codex makes of it.
+type note struct {
+	ok      bool
+	summary string
+	last    bool // Codex reports no end of it
 }
 
 func newTranslation(sink guest.Sink) translation {
-	return translation{sink: sink, tools: map[string]*tool{}, told: map[string]bool{}}
+	return translation{sink: sink, tools: map[string]*tool{}, told: map[string]bool{}, notes: map[string]note{}}
+}
+
+// note keeps how a call ended, for its end. It never waits.
+func (x *translation) note(id string, n note) {
+	x.noteMu.Lock()
+	defer x.noteMu.Unlock()
+	x.notes[id] = n
+}
+
+func (x *translation) noted(id string) (note, bool) {
+	x.noteMu.Lock()
+	defer x.noteMu.Unlock()
+	n, ok := x.notes[id]
+	return n, ok
 }
 
 // close ends the translation: what is being translated has been when it returns,
@@ -185,20 +209,23 @@ func (x *translation) complete(t *tool, ok bool, summary string, code *int, sour
 		return
 	}
 	t.done = true
-	if t.why != "" { // what Codex made of it is none of the call
-		ok, summary, code = false, t.why, nil
+	if n, known := x.noted(t.id); known {
+		ok, summary, code = n.ok, n.summary, nil
 	}
 	x.sink.ToolCompleted(event.ToolCompleted{
 		ToolCallID: t.id, OK: ok, DurationMS: time.Since(t.seen).Milliseconds(), Summary: tail(summary), ExitCode: code,
 	}, source)
 }
 
-// explain keeps why a call was not let through, for the end that Codex reports.
-func (x *translation) explain(id, why string) {
+// resolved reports the end of calls that were answered: Codex says no more than
+// that it has the answer.
+func (x *translation) resolved() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if t := x.tools[id]; t != nil {
-		t.why = why
+	for _, t := range x.order {
+		if n, known := x.noted(t.id); known && n.last && !x.over {
+			x.complete(t, n.ok, n.summary, nil, guest.Source{})
+		}
 	}
 }
 
@@ -213,7 +240,7 @@ func (x *translation) finish(completed bool) {
 	}
 	for _, t := range x.order {
 		if !t.done {
-			x.complete(t, false, firstOf(t.why, why), nil, guest.Source{})
+			x.complete(t, false, why, nil, guest.Source{})
 		}
 	}
 }
