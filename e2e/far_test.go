@@ -1,14 +1,10 @@
 package e2e
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
+	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -17,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/net/dns/dnsmessage"
@@ -40,6 +35,9 @@ type far struct {
 	names map[string]string // that its DNS server knows, with their addresses
 	asked []string          // names that it was asked for
 	hosts []string          // that its HTTP server was asked for
+	seen  []*http.Request   // by it, without bodies
+
+	authorities string // file with its certificate
 }
 
 func newFar(t *testing.T) *far {
@@ -137,7 +135,7 @@ func (f *far) begin(device string) error {
 	if err != nil {
 		return err
 	}
-	cert, err := selfSigned()
+	cert, err := f.certificate()
 	if err != nil {
 		return err
 	}
@@ -147,7 +145,9 @@ func (f *far) begin(device string) error {
 	h := &http.Server{Handler: http.HandlerFunc(f.page)}
 	f.t.Cleanup(func() { _ = h.Close() })
 	go func() { _ = h.Serve(web) }()
-	go func() { _ = h.Serve(tls.NewListener(secure, &tls.Config{Certificates: []tls.Certificate{cert}})) }()
+	go func() {
+		_ = h.Serve(tls.NewListener(secure, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}))
+	}()
 	for port, answer := range map[int]func([]byte) []byte{7: func(b []byte) []byte { return b }, 53: f.answer} {
 		p, err := net.ListenPacket("udp4", net.JoinHostPort(f.addr, strconv.Itoa(port)))
 		if err != nil {
@@ -191,14 +191,19 @@ type zeros struct{}
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
 // page answers with what it was asked for; a PUT with how many bytes came, /big
-// with 64 MiB, and /echo by switching to a protocol that echoes.
+// with 64 MiB, /echo by switching to a protocol that echoes, /quote with the head
+// of the request, and below /git/ with a repository.
 func (f *far) page(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.hosts = append(f.hosts, r.Host)
+	f.seen = append(f.seen, r.Clone(context.Background()))
 	f.mu.Unlock()
 	switch {
 	case f.git != nil && strings.HasPrefix(r.URL.Path, "/git/"):
 		f.git.ServeHTTP(w, r)
+	case r.URL.Path == "/quote":
+		fmt.Fprintf(w, "%s %s\n", r.Proto, r.RequestURI)
+		_ = r.Header.Write(w)
 	case r.Method == http.MethodPut:
 		n, _ := io.Copy(io.Discard, r.Body)
 		fmt.Fprintln(w, n)
@@ -263,14 +268,4 @@ func (f *far) wasAsked(part string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return strings.Contains(strings.Join(f.asked, " "), part)
-}
-
-func selfSigned() (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	doc := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"far.test"}, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, doc, doc, &key.PublicKey, key)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
