@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,8 @@ func TestEndurance(t *testing.T) {
 				}
 			}
 			st.outlives(id)
-			if now := st.sh(id, st.agentPids()); now != agentThen {
+			now := st.sh(id, st.agentPids())
+			if slices.ContainsFunc(strings.Fields(agentThen), func(pid string) bool { return !slices.Contains(strings.Fields(now), pid) }) {
 				t.Errorf("the agent was restarted: it is %q, was %q", now, agentThen)
 			}
 			// Its whole past is what the model is asked with.

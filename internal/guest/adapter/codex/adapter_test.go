@@ -97,6 +97,7 @@ hook c4 Bash {"command":"no"}
 hook c5 Bash {"command":"why"}
 hook c6 Bash {"command":"edit"}
 hook c7 Bash {"command":"apply_patch <<'E'\n*** Begin Patch\n*** End Patch\nE"}
+hook c9 collaborationspawn_agent {}
 hook stranger Bash {"command":"ls"}
 hook c8 request_user_input {}
 gate guessed
@@ -107,7 +108,7 @@ ask item/permissions/requestApproval {"itemId":"c1"}`, decide)
 		t.Errorf("%+v", end)
 	}
 	s.said("c1 passes", "c2 denied: by rule 1", `c3 {"decision":"accept"}`, `c3 runs "ask" "" <nil>`, `c4 {"decision":"decline"}`,
-		`c5 {"decision":"accept"}`, `c5 runs "" "not now" <nil>`, `c6 runs "ls -l" "" <nil>`, "c7 denied: "+patchCommand, "stranger denied: "+notOurs,
+		`c5 {"decision":"accept"}`, `c5 runs "" "not now" <nil>`, `c6 runs "ls -l" "" <nil>`, "c7 denied: "+patchCommand, "c9 denied: "+noOthers, "stranger denied: "+notOurs,
 		"c8 passes", `gate: "" "nothing waits for that" <nil>`, `answered {"decision":"accept"}`, `answered {"decision":"decline"}`)
 	s.reported(`started c1 Bash execute {"command":"ls"}`, `completed c2 false - "by rule 1"`, `completed c3 true 0 ""`,
 		`completed c4 false - "it was rejected by a person"`, `completed c5 false - "not now"`)

@@ -18,7 +18,8 @@ const (
 	imageTool    = "view_image"
 	resourceTool = "read_mcp_resource"
 	questionTool = "request_user_input"
-	planTool     = "update_plan" // touches nothing
+	planTool     = "update_plan"   // touches nothing
+	othersTools  = "collaboration" // sub-agents', which go past the turn; models that Codex knows are offered them all the same
 )
 
 // hookCall is what Codex tells the hook.

@@ -66,6 +66,7 @@ const (
 	modelVariable = "CODEX_MODEL"
 	baseVariable  = "OPENAI_BASE_URL"
 	keyVariable   = "OPENAI_API_KEY"
+	keyOtherwise  = "CODEX_API_KEY"
 	openAI        = "https://api.openai.com/v1"
 )
 
@@ -75,7 +76,10 @@ const retries = 4
 // settings is the file that goes before the user's own settings. Off is what
 // wants an account, goes outside, or goes past the hook.
 func settings(env map[string]string, tools []guestapi.Tool) string {
-	lines := []string{`model_provider = "paddock"`}
+	lines, key := []string{`model_provider = "paddock"`}, keyVariable
+	if env[keyVariable] == "" && env[keyOtherwise] != "" {
+		key = keyOtherwise
+	}
 	if model := env[modelVariable]; model != "" {
 		lines = append(lines, `model = `+quoted(model))
 	}
@@ -103,7 +107,7 @@ func settings(env map[string]string, tools []guestapi.Tool) string {
 		`[model_providers.paddock]`,
 		`name = "OpenAI"`,
 		`base_url = `+quoted(cmp.Or(env[baseVariable], openAI)),
-		`env_key = `+quoted(keyVariable),
+		`env_key = `+quoted(key),
 		`wire_api = "responses"`,
 		fmt.Sprintf(`request_max_retries = %d`, retries),
 		fmt.Sprintf(`stream_max_retries = %d`, retries),

@@ -3,6 +3,7 @@ package codex
 import (
 	"crypto/rand"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"paddock/internal/guest"
@@ -38,6 +39,7 @@ func runs(command string) *hookAnswer {
 // The reasons that the model is told.
 const (
 	noTurn       = "no turn is running"
+	noOthers     = "there are no sub-agents here; do it yourself"
 	notOurs      = "calls of other conversations than the session's own are not let through"
 	patchCommand = "a patch is applied with the tool apply_patch, not by a command; or write the file with another command"
 	byCommand    = "a person would have to decide this, which is not possible for this tool; do it with a shell command instead, which can be decided"
@@ -66,8 +68,11 @@ func (a *adapter) judge(in hookCall) *hookAnswer {
 	if in.Tool == questionTool {
 		return nil // it goes to a person as what it is
 	}
-	if in.Tool == shellTool && hidesPatch(in.field("command")) {
+	switch {
+	case in.Tool == shellTool && hidesPatch(in.field("command")):
 		return t.refuse(in.ID, patchCommand)
+	case strings.HasPrefix(in.Tool, othersTools):
+		return t.refuse(in.ID, noOthers)
 	}
 	c, q := newCall(in), a.ask(in)
 	if in.Tool == shellTool {

@@ -93,6 +93,9 @@ func TestSettings(t *testing.T) {
 	if text := settings(nil, nil); !strings.Contains(text, `base_url = "https://api.openai.com/v1"`) || strings.Contains(text, "\nmodel = ") {
 		t.Error(text)
 	}
+	if text := settings(map[string]string{"CODEX_API_KEY": "k"}, nil); !strings.Contains(text, `env_key = "CODEX_API_KEY"`) || strings.Contains(text, `"k"`) {
+		t.Error(text)
+	}
 	if text := requirements("/etc/codex"); !strings.Contains(text, `command = "/opt/paddock/bin/paddock-guest codex-hook || exit 2"`) ||
 		!strings.Contains(text, `[{ token = "/opt/paddock/bin/paddock-guest" }, { token = "codex-gate" }], decision = "prompt"`) {
 		t.Error(text)
