@@ -95,6 +95,9 @@ func (e *Engine) fly(ctx context.Context, team id.Team, ref string, req ExecRequ
 	case err != nil:
 		return ExecResult{}, err
 	case receipt != nil && receipt.Answer != nil:
+		if err := e.openReceipt(receipt); err != nil {
+			return ExecResult{}, err
+		}
 		return ExecResult{}, replayExec(*receipt.Answer)
 	}
 	m, release, err := e.reach(ctx, team, ref)
@@ -129,11 +132,40 @@ func (e *Engine) fly(ctx context.Context, team id.Team, ref string, req ExecRequ
 		kept = store.Answer{}
 	}
 	receipt.Answer = &kept
+	if err := e.sealReceipt(ctx, m.session, receipt); err != nil {
+		return ExecResult{}, err
+	}
 	if err := e.store.Update(ctx, func(tx store.Tx) error { return tx.SaveReceipt(*receipt) }); err != nil {
 		return ExecResult{}, fmt.Errorf("store receipt: %w", err)
 	}
 	return result, nil
 }
+
+// sealReceipt seals what a program in a session with secrets wrote: it may have
+// their values in it.
+func (e *Engine) sealReceipt(ctx context.Context, sid id.Session, r *store.Receipt) error {
+	s, err := e.store.SessionByID(ctx, sid)
+	if err != nil {
+		return fmt.Errorf("read session: %w", err)
+	}
+	veil, err := e.veil(ctx, e.store, s.Environment)
+	if err != nil || veil == nil {
+		return err
+	}
+	r.Answer.Body, err = e.vault.Seal(receiptRecord(*r), r.Answer.Body)
+	r.Answer.Sealed = true
+	return err
+}
+
+func (e *Engine) openReceipt(r *store.Receipt) (err error) {
+	if r.Answer.Sealed {
+		r.Answer.Body, err = e.vault.Unseal(receiptRecord(*r), r.Answer.Body)
+		r.Answer.Sealed = false
+	}
+	return err
+}
+
+func receiptRecord(r store.Receipt) string { return "receipt " + r.Team.String() + " " + r.Key }
 
 // replayExec gives a kept answer; one without a status was too large to keep.
 func replayExec(kept store.Answer) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -303,4 +304,35 @@ func TestDamagedSecrets(t *testing.T) {
 	if veil, err := h.veil(context.Background(), h.store, env.ID); err != nil || veil != (*redaction.Veil)(nil) {
 		t.Errorf("%v, %v", veil, err)
 	}
+}
+
+// What a named exec wrote is given again as it was, and stored sealed.
+func TestReceiptsOfExecsAreSealed(t *testing.T) {
+	h := newHouse(t)
+	v := h.create(withSecrets)
+	h.driver.only(t).guest.onExec = func(context.Context) (guestapi.ExecProgress, error) {
+		return guestapi.ExecProgress{Stdout: []byte(plainValue), Exit: &guestapi.ExecExit{}, StdoutEOF: true, StderrEOF: true}, nil
+	}
+	exec := func() string {
+		t.Helper()
+		once := Once[ExecResult]{Key: "key", Request: "request", Answer: func(r ExecResult) store.Answer { return store.Answer{Status: 200, Body: r.Stdout} }}
+		r, err := h.Exec(context.Background(), h.team, v.ID.String(), ExecRequest{Argv: []string{"x"}, Once: once})
+		var again *Replayed
+		if errors.As(err, &again) {
+			return "again " + string(again.Answer.Body)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(r.Stdout)
+	}
+	if got := exec(); got != plainValue {
+		t.Errorf("it wrote %q", got)
+	}
+	h.kill()
+	h.start()
+	if got := exec(); got != "again "+plainValue {
+		t.Errorf("the second time: %q", got)
+	}
+	h.unstored()
 }

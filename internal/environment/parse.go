@@ -51,6 +51,7 @@ func Parse(text []byte, checkName func(name string) error) (Spec, []Warning, err
 	p.fields(value{node: root}, specFields, "agent: demo")
 	if root.Kind == yaml.MappingNode {
 		p.whole()
+		p.brokerKeys()
 		p.checkSecrets(root)
 	}
 	if err := newFaults(p.faults); err != nil {

@@ -230,8 +230,6 @@ func (p *parser) keepSecret(v value, s placedSecret) {
 		p.fault(v.node, v.path+".value", "is missing; a secret has a value")
 	case s.Header != "" && !s.Brokered():
 		p.fault(v.node, v.path+".header", "goes with host, the one that the value is for")
-	case s.Brokered() && strings.ContainsFunc(text, func(r rune) bool { return r < ' ' }):
-		p.fault(s.value, v.path+".value", "has a line break or a tab, which no header of a request can have")
 	case len(s.Name)+1+len(text) > maxVariable:
 		p.fault(s.value, v.path, "has %d bytes, more than the %d that a variable can have", len(text), maxVariable-1-len(s.Name))
 	}
@@ -244,6 +242,9 @@ func (p *parser) checkSecrets(root *yaml.Node) {
 		path := "secrets." + s.Name
 		if _, twice := p.spec.Env[s.Name]; twice {
 			p.fault(s.at, path, "is set under env too; write it once")
+		}
+		if s.Brokered() && strings.ContainsAny(s.Value.Reveal(), "\t\r\n") {
+			p.fault(s.value, path, "has a line break or a tab in its value, which no header of a request can have")
 		}
 		if s.Brokered() && p.spec.Egress.Limited && !p.spec.Egress.allows(s.Host) {
 			p.warnings = append(p.warnings, Warning{Line: s.at.Line, Path: path,

@@ -119,7 +119,7 @@ func TestFaultsOfSecrets(t *testing.T) {
 			"line 3: secrets.A.header: goes with host, the one that the value is for",
 			`line 4: secrets.B.header: "a b" is no name of a header such as Authorization`,
 			"line 5: secrets.C.header: Content-Length says how a request is carried; no secret goes there",
-			"line 6: secrets.D.value: has a line break or a tab, which no header of a request can have"}},
+			"line 6: secrets.D: has a line break or a tab in its value, which no header of a request can have"}},
 		{"elsewhere too", "secrets: {A: s3cret!}\nenv: {A: x, B: a s3cret! b}\nname: s3cret!", []string{
 			"line 2: secrets.A: is set under env too; write it once",
 			"line 3: the value of secrets.A stands here too, where it is no secret; write it there alone",

@@ -22,4 +22,5 @@ type Answer struct {
 	Status int               // of HTTP
 	Header map[string]string // beside those that every answer has
 	Body   []byte            // may be empty
+	Sealed bool              // Body is sealed: it may have secrets in it
 }

@@ -21,6 +21,7 @@ var (
 type answerHead struct {
 	Status int               `json:"status"`
 	Header map[string]string `json:"header,omitempty"`
+	Sealed bool              `json:"sealed,omitempty"`
 }
 
 func scanReceipt(rows *sql.Rows) (r store.Receipt, err error) {
@@ -31,7 +32,7 @@ func scanReceipt(rows *sql.Rows) (r store.Receipt, err error) {
 	}
 	var h answerHead
 	err = documentInto(&h).Scan(head)
-	r.Answer = &store.Answer{Status: h.Status, Header: h.Header, Body: body}
+	r.Answer = &store.Answer{Status: h.Status, Header: h.Header, Body: body, Sealed: h.Sealed}
 	return r, err
 }
 
@@ -45,7 +46,7 @@ func (q queries) Receipt(ctx context.Context, team id.Team, key string) (store.R
 func (x *tx) SaveReceipt(r store.Receipt) error {
 	var head, body any
 	if r.Answer != nil {
-		text, err := document(answerHead{Status: r.Answer.Status, Header: r.Answer.Header})
+		text, err := document(answerHead{Status: r.Answer.Status, Header: r.Answer.Header, Sealed: r.Answer.Sealed})
 		if err != nil {
 			return fmt.Errorf("save receipt %q: %w", r.Key, err)
 		}

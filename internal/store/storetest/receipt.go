@@ -23,7 +23,7 @@ var receiptCases = []testCase{
 		})
 		for _, answer := range []*store.Answer{
 			{Status: 201, Header: map[string]string{"Location": "http://x/é"}, Body: []byte("{\x00\xff}")},
-			{Status: 204},
+			{Status: 204, Sealed: true},
 			nil,
 		} {
 			r.Answer, r.Exec, r.Request, r.CreatedAt = answer, id.Exec{}, r.Request+"x", r.CreatedAt.Add(time.Second)
