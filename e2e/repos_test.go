@@ -198,6 +198,27 @@ func TestReposThatCannotBeCloned(t *testing.T) {
 	}
 }
 
+// A brokered secret for the host of a repository is git's password there, for the
+// clone and for what is done later; the sandbox holds only what stands for it.
+func TestReposWithASecret(t *testing.T) {
+	f := newFar(t)
+	const password = "correct-horse-battery"
+	folder := f.gitServer(t, "x-access-token", password)
+	if err := os.Mkdir(filepath.Join(folder, "private"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	bareRepo(t, filepath.Join(folder, "private", "two.git"))
+	if out, err := exec.Command("git", "-C", filepath.Join(folder, "private", "two.git"), "config", "http.receivepack", "true").CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	s := startServer(t, "--dns", f.addr)
+	id := s.create("agent: none\negress: []\nrepos: [\"http://far.test/git/private/two.git\"]\nsecrets: {GIT_TOKEN: {value: " + password + ", host: far.test}}\n").SessionID
+	got := s.sh(id, "cd two && git -c user.email=a@b -c user.name=a commit -q --allow-empty -m pushed && git push -q origin HEAD:pushed && git ls-remote --heads origin | wc -l; env; cat .git/config")
+	if !strings.HasPrefix(got, "3\n") || strings.Contains(got, password) {
+		t.Errorf("inside: %s", got)
+	}
+}
+
 // A server that dies while it clones leaves the session to the next one, which
 // clones it whole.
 func TestServerDiesWhileItClones(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"paddock/internal/agents/installed"
 	"paddock/internal/clientcontext"
 	"paddock/internal/engine"
+	"paddock/internal/environment"
 	"paddock/internal/metrics"
 	"paddock/internal/recovery"
 	"paddock/internal/runtimes"
@@ -152,6 +153,7 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 		Store: counting, Driver: driver, Logger: cfg.Log, MaxActiveSessions: cfg.MaxActiveSessions,
 		Warnings: func() []string { return append(slices.Clone(warnings), host.warnings()...) },
 		Pool:     cfg.Pool, Reserve: cfg.Reserve, Free: func() (engine.Room, error) { return freeRoom(cfg.DataDir) },
+		Most:         environment.Network{Connections: cfg.Connections, Bandwidth: int64(cfg.Bandwidth)},
 		HistoryLimit: cfg.HistoryLimit, HistoryRetention: cfg.HistoryRetention,
 	})
 	defer e.Stop()

@@ -271,7 +271,7 @@ func guestConfig(s session.Session, spec environment.Spec) guestapi.Config {
 	for _, t := range spec.Tools {
 		agent.Tools = append(agent.Tools, guestapi.Tool(t))
 	}
-	return guestapi.Config{Session: s.ID.String(), Hostname: hostname(s.Name), Agent: agent, Env: spec.Variables()}
+	return guestapi.Config{Session: s.ID.String(), Hostname: hostname(s.Name), Agent: agent, Env: withGitHelpers(spec)}
 }
 
 // agentHome is the home of the agent's user.

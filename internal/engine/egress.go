@@ -17,11 +17,24 @@ import (
 // egressOf says where the machine of a session with that spec may connect to.
 func egressOf(spec environment.Spec) sandbox.Egress {
 	e := spec.Egress
-	if !e.Limited {
-		return sandbox.Egress{All: true}
+	rules := sandbox.Egress{All: !e.Limited, Connections: spec.Network.Connections, Bandwidth: spec.Network.Bandwidth}
+	if e.Limited {
+		hosts, nets := agentHosts(spec)
+		rules.Hosts, rules.Nets = slices.Concat(e.AllowHosts, hosts, spec.SecretHosts()), slices.Concat(e.AllowIPs, nets)
 	}
-	hosts, nets := agentHosts(spec)
-	return sandbox.Egress{Hosts: slices.Concat(e.AllowHosts, hosts, spec.SecretHosts()), Nets: slices.Concat(e.AllowIPs, nets)}
+	return rules
+}
+
+// beyond says which bounds of a spec are above those of this server, which hold.
+func (e *Engine) beyond(spec environment.Spec) (warnings []string) {
+	const above = "network.%s: %d is more than the %d that this server gives a sandbox, which holds"
+	if n, most := spec.Network.Connections, e.most.Connections; most > 0 && n > most {
+		warnings = append(warnings, fmt.Sprintf(above, "connections", n, most))
+	}
+	if n, most := spec.Network.Bandwidth, e.most.Bandwidth; most > 0 && n > most {
+		warnings = append(warnings, fmt.Sprintf(above, "bandwidth", n, most))
+	}
+	return warnings
 }
 
 // EgressDenied writes into a session's history that its sandbox was refused a

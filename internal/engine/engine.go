@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"paddock/internal/agents/installed"
+	"paddock/internal/environment"
 	"paddock/internal/event"
 	"paddock/internal/fault"
 	"paddock/internal/id"
@@ -56,6 +57,10 @@ type Options struct {
 	// Warnings gives the sentences that a create answer carries, about what this
 	// host cannot do; nil means none.
 	Warnings func() []string
+
+	// Most is what the server gives any sandbox of the network; zero values are no
+	// limit.
+	Most environment.Network
 
 	// HistoryLimit is how many bytes of payloads and native frames one session's
 	// history holds; past it the oldest are dropped. 0 means no limit.
@@ -109,6 +114,8 @@ type Engine struct {
 	restores  chan struct{} // and for each restore
 	rebooted  bool
 
+	most environment.Network // what any sandbox may use
+
 	flights flights
 	host    host
 	pool    *pool // nil: none
@@ -140,7 +147,7 @@ func New(o Options) *Engine {
 	e.vault, e.veils.known = o.Vault, map[id.Environment]*redaction.Veil{}
 	e.hub = newHub(e.store.Events, func(v event.Event) int64 { return v.Seq })
 	e.teams = newHub(e.store.TeamEvents, func(v event.Event) int64 { return v.Place })
-	e.historyLimit = o.HistoryLimit
+	e.historyLimit, e.most = o.HistoryLimit, o.Most
 	e.retention.after = o.HistoryRetention
 	if o.Points != nil && o.Driver.Capabilities().Files {
 		e.points = o.Points

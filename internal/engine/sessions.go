@@ -112,7 +112,7 @@ func (e *Engine) recipe(ctx context.Context, team id.Team, req CreateRequest) (C
 		made.Warnings, err = checkRules(made.Environment.Spec)
 		made.Warnings = append(made.Warnings, agentNotes(made.Environment.Spec)...)
 	}
-	made.Warnings = slices.Concat(e.warnings(), made.Warnings)
+	made.Warnings = slices.Concat(e.warnings(), e.beyond(made.Environment.Spec), made.Warnings)
 	return made, err
 }
 

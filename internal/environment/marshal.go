@@ -31,13 +31,14 @@ func Marshal(s Spec) ([]byte, error) {
 		Approvals   map[string]string `yaml:"approvals"`
 		Egress      any               `yaml:"egress"`
 		Tools       []Tool            `yaml:"tools,omitempty"`
+		Network     any               `yaml:"network,omitempty"`
 		Repos       []Repo            `yaml:"repos,omitempty"`
 		RunAs       string            `yaml:"run_as"`
 	}{
 		s.Name, s.Agent, s.Command, s.Size, short(s.IdleTimeout), s.KeepWarm, s.Env, writtenSecrets(s.Secrets), s.Template,
 		permissions, short(s.MaxRunTime),
 		map[string]string{"timeout": short(s.Approvals.Timeout), "on_timeout": s.Approvals.OnTimeout},
-		egressValue(s.Egress), s.Tools, s.Repos, cmp.Or(s.RunAs, AsAgent),
+		egressValue(s.Egress), s.Tools, networkValue(s.Network), s.Repos, cmp.Or(s.RunAs, AsAgent),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write spec: %w", err)

@@ -96,6 +96,7 @@ var specFields = fields{
 	"approvals":    func(p *parser, v value) { p.fields(v, approvalFields, "timeout: 1h") },
 	"tools":        (*parser).tools,
 	"repos":        (*parser).repos,
+	"network":      func(p *parser, v value) { p.fields(v, networkFields, "connections: 100") },
 	"run_as":       (*parser).runAs,
 }
 

@@ -117,7 +117,7 @@ func (u *User) serve(id string, tap *os.File, rules sandbox.Egress, secrets []sa
 	var err error
 	a.gateway, err = gateway.New(gateway.Options{
 		Tap: tap, Gate: a.gate, Broker: a.broker, Resolver: u.resolver, Flows: u.path(id) + flowsSuffix, Fresh: fresh,
-		Connections: u.options.Connections, Bandwidth: u.options.Bandwidth,
+		Connections: u.options.Connections, Bandwidth: u.options.Bandwidth, Rules: rules,
 		Denied: func(d sandbox.Denial) {
 			if denied := u.watch.Load(); denied != nil {
 				(*denied)(id, d)
@@ -144,6 +144,7 @@ func (u *User) Govern(_ context.Context, id string, rules sandbox.Egress, secret
 	u.mu.Unlock()
 	if a != nil {
 		a.gate.Govern(rules)
+		a.gateway.Limit(rules)
 		a.broker.Entrust(secrets)
 	}
 	return nil

@@ -61,11 +61,17 @@ type Network interface {
 	Warning() string
 }
 
-// Egress is where a machine may connect to. The zero value is nowhere.
+// Egress is where a machine may connect to, and how much. The zero value is
+// nowhere.
 type Egress struct {
 	All   bool           `json:"all,omitempty"`   // everywhere that is open to machines
 	Hosts []string       `json:"hosts,omitempty"` // names in lower case, exact or *.suffix
 	Nets  []netip.Prefix `json:"nets,omitempty"`  // addresses, names aside
+	// Connections is how many may be open at once, and Bandwidth how many bytes may
+	// go each way in a second, where that is less than every machine may have; 0: as
+	// much as that.
+	Connections int   `json:"connections,omitempty"`
+	Bandwidth   int64 `json:"bandwidth,omitempty"`
 }
 
 // Denial is one attempt of a machine to connect to where it may not.

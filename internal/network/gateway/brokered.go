@@ -44,7 +44,7 @@ func (g *Gateway) serveBrokered(f *flow, to netip.AddrPort, o opening) {
 	var open atomic.Pointer[net.TCPConn]
 	open.Store(f.outside)
 	g.broker.Serve(g.ctx, broker.Connection{
-		Inside: &replayed{Conn: f.inside, ctx: g.ctx, first: o.bytes, up: g.up, down: g.down},
+		Inside: &replayed{Conn: f.inside, ctx: g.ctx, first: o.bytes, up: g.limits.up, down: g.limits.down},
 		Host:   hello.Name, TLS: hello.Protocol == "tls",
 		Dial: func(ctx context.Context) (net.Conn, error) {
 			at, err := g.whereIs(ctx, hello, to)

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 
-	"golang.org/x/time/rate"
 	"gvisor.dev/gvisor/pkg/tcpip"
 	"gvisor.dev/gvisor/pkg/tcpip/header"
 	"gvisor.dev/gvisor/pkg/tcpip/link/ethernet"
@@ -50,10 +50,11 @@ type Options struct {
 	Gate        *egress.Gate
 	Broker      *broker.Broker // of the machine's secrets
 	Resolver    *Resolver
-	Flows       string // file that keeps which connections are open
-	Fresh       bool   // the machine was not started yet: it has no open connection
-	Connections int    // most open connections
-	Bandwidth   int    // bytes in a second each way; 0: no limit
+	Flows       string         // file that keeps which connections are open
+	Fresh       bool           // the machine was not started yet: it has no open connection
+	Connections int            // most open connections
+	Bandwidth   int            // bytes in a second each way; 0: no limit
+	Rules       sandbox.Egress // for Limit
 	Denied      func(sandbox.Denial)
 }
 
@@ -66,18 +67,18 @@ type Gateway struct {
 	flows    *ledger
 	stack    *stack.Stack
 	link     *link
-	up, down *rate.Limiter // nil: no limit
+	limits   *limits
 	asking   chan struct{} // room for questions; see namesAtOnce
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
+	looking atomic.Bool // see lookAgain
+
 	mu     sync.Mutex
 	closed bool
 	open   map[*flow]struct{}
-	busy   int // UDP flows, and connections in the making
-	most   int
 }
 
 // New starts a gateway.
@@ -85,7 +86,8 @@ func New(o Options) (*Gateway, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Gateway{
 		gate: o.Gate, broker: o.Broker, resolver: o.Resolver, denials: newDenials(o.Denied), ctx: ctx, cancel: cancel,
-		open: map[*flow]struct{}{}, asking: make(chan struct{}, namesAtOnce), most: o.Connections, up: limiter(o.Bandwidth), down: limiter(o.Bandwidth),
+		open: map[*flow]struct{}{}, asking: make(chan struct{}, namesAtOnce),
+		limits: newLimits(o.Connections, o.Bandwidth, o.Rules),
 	}
 	var err error
 	var lost []tuple
@@ -101,7 +103,28 @@ func New(o Options) (*Gateway, error) {
 	if len(lost) > 0 {
 		g.work.Go(func() { g.endLost(lost) })
 	}
+	if !o.Fresh { // an earlier process knew which addresses the listed names have
+		g.lookAgain()
+	}
 	return g, nil
+}
+
+// Limit bounds the machine as the rules say, as far as that is less than it was
+// given.
+func (g *Gateway) Limit(rules sandbox.Egress) { g.limits.set(rules) }
+
+// lookAgain has the names looked up that the gate lists, and waits for nothing.
+func (g *Gateway) lookAgain() {
+	if !g.looking.CompareAndSwap(false, true) {
+		return
+	}
+	look := func() {
+		defer g.looking.Store(false)
+		g.resolver.refresh(g.ctx, g.gate)
+	}
+	if !g.begin(look) {
+		g.looking.Store(false)
+	}
 }
 
 func (g *Gateway) start(tap *os.File) (err error) {
@@ -158,6 +181,7 @@ func (g *Gateway) Close() error {
 	if again {
 		return nil
 	}
+	g.limits.close()
 	g.cancel()
 	for _, f := range open {
 		f.abort()
@@ -168,24 +192,6 @@ func (g *Gateway) Close() error {
 	g.link.Close()
 	g.stack.Wait()
 	return g.flows.close()
-}
-
-// enter counts a flow in the making; false when the machine has too many, or
-// the gateway closes.
-func (g *Gateway) enter() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed || g.busy >= g.most {
-		return false
-	}
-	g.busy++
-	return true
-}
-
-func (g *Gateway) exit() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.busy--
 }
 
 // hold keeps a flow in mind for Close; false when the gateway closes.
@@ -215,13 +221,6 @@ func (g *Gateway) begin(do func()) bool {
 	}
 	g.work.Go(do)
 	return true
-}
-
-func limiter(bandwidth int) *rate.Limiter {
-	if bandwidth <= 0 {
-		return nil
-	}
-	return rate.NewLimiter(rate.Limit(bandwidth), max(bandwidth/8, copyBuffer))
 }
 
 func toStack(a netip.Addr) tcpip.Address { return tcpip.AddrFrom4(a.As4()) }

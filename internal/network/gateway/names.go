@@ -61,11 +61,11 @@ func (g *Gateway) serveUDPNames(inside *gonet.UDPConn) {
 
 // serveTCPNames answers questions that come over a connection.
 func (g *Gateway) serveTCPNames(r *tcp.ForwarderRequest) {
-	if !g.enter() {
+	if !g.limits.enter(true) {
 		r.Complete(true)
 		return
 	}
-	defer g.exit()
+	defer g.limits.exit(true)
 	var queue waiter.Queue
 	end, failed := r.CreateEndpoint(&queue)
 	r.Complete(false)

@@ -66,12 +66,12 @@ func (g *Gateway) serveTCP(r *tcp.ForwarderRequest) {
 		g.serveTCPNames(r)
 		return
 	}
-	if !g.enter() {
+	if !g.limits.enter(false) {
 		r.Complete(true)
 		g.deny("tcp", to.Addr().String(), to.Port(), tooMany)
 		return
 	}
-	defer g.exit()
+	defer g.limits.exit(false)
 	if why := g.mayConnect("tcp", to); why != "" {
 		r.Complete(true)
 		g.deny("tcp", to.Addr().String(), to.Port(), why)
@@ -132,7 +132,7 @@ func (g *Gateway) carry(f *flow, to netip.AddrPort) {
 	})
 	both.Go(func() {
 		defer close(halted)
-		n, err := pipe(g.ctx, f.inside, &listener{Reader: f.outside, answered: f.answered}, g.down)
+		n, err := pipe(g.ctx, f.inside, &listener{Reader: f.outside, answered: f.answered}, g.limits.down)
 		switch {
 		case err == nil:
 			_ = f.inside.CloseWrite()
@@ -165,7 +165,7 @@ func (g *Gateway) outwards(f *flow, to netip.AddrPort, halted <-chan struct{}) e
 	if err := g.pass(f, o); err != nil {
 		return err
 	}
-	_, err = pipe(g.ctx, f.outside, f.inside, g.up)
+	_, err = pipe(g.ctx, f.outside, f.inside, g.limits.up)
 	return err
 }
 
@@ -179,10 +179,8 @@ func pipe(ctx context.Context, to io.Writer, from io.Reader, limit *rate.Limiter
 	for {
 		n, err := from.Read(*b)
 		if n > 0 {
-			if limit != nil {
-				if err := limit.WaitN(ctx, n); err != nil {
-					return moved, err
-				}
+			if err := limit.WaitN(ctx, n); err != nil {
+				return moved, err
 			}
 			if _, err := to.Write((*b)[:n]); err != nil {
 				return moved, err

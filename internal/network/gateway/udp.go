@@ -31,8 +31,11 @@ func (g *Gateway) takeUDP(r *udp.ForwarderRequest) bool {
 	to := fromStack(id.LocalAddress, id.LocalPort)
 	names := to == resolverAddr
 	if !names {
-		// Addresses are not looked up once more here, as TCP has it: that waits.
-		why := g.gate.Connect("udp", to).Why
+		v := g.gate.Connect("udp", to)
+		if v.Unknown { // as TCP has it, but nothing waits here: the next datagram finds what was learnt
+			g.lookAgain()
+		}
+		why := v.Why
 		if why == "" && to.Port() == 443 && g.broker.Any() {
 			why = "QUIC would hide requests that brokered secrets are for"
 		}
@@ -41,14 +44,14 @@ func (g *Gateway) takeUDP(r *udp.ForwarderRequest) bool {
 			return false
 		}
 	}
-	if !g.enter() {
+	if !g.limits.enter(names) {
 		g.deny("udp", to.Addr().String(), to.Port(), tooMany)
 		return false
 	}
 	var queue waiter.Queue
 	end, err := r.CreateEndpoint(&queue)
 	if err != nil {
-		g.exit()
+		g.limits.exit(names)
 		return true
 	}
 	inside := gonet.NewUDPConn(&queue, end)
@@ -56,9 +59,9 @@ func (g *Gateway) takeUDP(r *udp.ForwarderRequest) bool {
 	if names {
 		serve = func() { g.serveUDPNames(inside) }
 	}
-	if !g.begin(func() { defer g.exit(); defer inside.Close(); serve() }) {
+	if !g.begin(func() { defer g.limits.exit(names); defer inside.Close(); serve() }) {
 		inside.Close()
-		g.exit()
+		g.limits.exit(names)
 	}
 	return true
 }
@@ -88,9 +91,9 @@ func (g *Gateway) carryUDP(inside *gonet.UDPConn, to netip.AddrPort) {
 func (g *Gateway) relay(to, from net.Conn, heard *quiet, up bool) {
 	b := datagrams.Get().(*[]byte)
 	defer datagrams.Put(b)
-	limit := g.down
+	limit := g.limits.down
 	if up {
-		limit = g.up
+		limit = g.limits.up
 	}
 	for {
 		_ = from.SetReadDeadline(time.Now().Add(heard.left()))
@@ -102,7 +105,7 @@ func (g *Gateway) relay(to, from net.Conn, heard *quiet, up bool) {
 			return
 		}
 		heard.touch()
-		if limit != nil && !limit.AllowN(time.Now(), n) {
+		if !limit.AllowN(time.Now(), n) {
 			continue
 		}
 		if _, err := to.Write((*b)[:n]); err != nil {
