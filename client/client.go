@@ -59,8 +59,9 @@ type call struct {
 	root    bool
 	query   url.Values
 	headers map[string]string
-	body    any    // JSON; nil: none
-	raw     []byte // instead of body
+	body    any       // JSON; nil: none
+	raw     []byte    // instead of body
+	stream  io.Reader // instead of both
 }
 
 // send performs a call; the caller closes the response's body. Anything but a
@@ -80,6 +81,9 @@ func (c *Client) send(ctx context.Context, what call) (*http.Response, error) {
 	var body io.Reader
 	if text != nil {
 		body = bytes.NewReader(text)
+	}
+	if what.stream != nil {
+		body = what.stream
 	}
 	request, err := http.NewRequestWithContext(ctx, what.method, c.address(what), body)
 	if err != nil {

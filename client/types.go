@@ -68,6 +68,10 @@ type (
 	CredentialSlot = gen.CredentialSlot
 	// EnvironmentSummary is an environment in a list.
 	EnvironmentSummary = gen.EnvironmentSummary
+	// Template is a root file system made of an image.
+	Template = gen.Template
+	// TemplateList is one page of templates, newest first.
+	TemplateList = gen.TemplateList
 	// EnvironmentList is one page of environments, newest first.
 	EnvironmentList = gen.EnvironmentList
 	// Size is one class of machine.

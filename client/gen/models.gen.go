@@ -8,6 +8,27 @@ import (
 	"time"
 )
 
+// Defines values for TemplateStatus.
+const (
+	TEMPLATESTATUSBUILDING TemplateStatus = "TEMPLATE_STATUS_BUILDING"
+	TEMPLATESTATUSFAILED   TemplateStatus = "TEMPLATE_STATUS_FAILED"
+	TEMPLATESTATUSREADY    TemplateStatus = "TEMPLATE_STATUS_READY"
+)
+
+// Valid indicates whether the value is a known member of the TemplateStatus enum.
+func (e TemplateStatus) Valid() bool {
+	switch e {
+	case TEMPLATESTATUSBUILDING:
+		return true
+	case TEMPLATESTATUSFAILED:
+		return true
+	case TEMPLATESTATUSREADY:
+		return true
+	default:
+		return false
+	}
+}
+
 // ActiveRun The run that a session is working on.
 type ActiveRun struct {
 	// RunID Its id.
@@ -241,6 +262,18 @@ type CreateLegacy struct {
 	RepoHint string `json:"repo_hint,omitempty,omitzero"`
 }
 
+// CreateTemplate Asks for a template.
+type CreateTemplate struct {
+	// BaseTemplate Kept and given back; it means nothing here.
+	BaseTemplate string `json:"base_template,omitempty,omitzero"`
+
+	// Name In the form of a session's.
+	Name string `json:"name"`
+
+	// SourceOCIRef A reference to an image of a registry, such as debian:13.
+	SourceOCIRef string `json:"source_oci_ref"`
+}
+
 // CredentialSlot Something secret in an environment; never its value.
 type CredentialSlot struct {
 	// Header The only header in which the placeholder is replaced.
@@ -253,6 +286,12 @@ type CredentialSlot struct {
 
 	// Source tenantSecret: its value is kept here.
 	Source string `json:"source,omitempty,omitzero"`
+}
+
+// DeletedTemplate A template that is removed.
+type DeletedTemplate struct {
+	Deleted    bool   `json:"deleted"`
+	TemplateID string `json:"template_id"`
 }
 
 // Empty A body without keys.
@@ -1015,6 +1054,84 @@ type TeamApprovalList struct {
 	NextPageToken string `json:"next_page_token"`
 }
 
+// Template A root file system made of an image.
+type Template struct {
+	CreatedAt time.Time `json:"created_at"`
+
+	// CreatedBy Name of the token that made it.
+	CreatedBy string `json:"created_by,omitempty,omitzero"`
+
+	// Entries Files, folders and links.
+	Entries int64 `json:"entries,omitempty,omitzero"`
+
+	// Env Environment that its sessions begin with, below the spec's.
+	Env map[string]string `json:"env,omitempty,omitzero"`
+
+	// Error Why the last pull failed.
+	Error string `json:"error,omitempty,omitzero"`
+
+	// ImageID Digest of the image that sessions get now: that of its configuration, or of the tar that was sent.
+	ImageID string `json:"image_id,omitempty,omitzero"`
+
+	// Name As it was given; of one that a spec's image made, the reference in full.
+	Name string `json:"name"`
+
+	// Progress How far the pull is.
+	Progress string `json:"progress,omitempty,omitzero"`
+
+	// SizeBytes Of its files.
+	SizeBytes int64 `json:"size_bytes,omitempty,omitzero"`
+
+	// Source The reference in full; empty of one that was sent.
+	Source string `json:"source,omitempty,omitzero"`
+
+	// Spec What a template was made of.
+	Spec       TemplateSpec   `json:"spec"`
+	Status     TemplateStatus `json:"status"`
+	TemplateID string         `json:"template_id"`
+
+	// UpdatedAt When its status changed last.
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Warnings What of the image does not hold here.
+	Warnings []string `json:"warnings,omitempty,omitzero"`
+}
+
+// TemplateStatus defines model for Template.Status.
+type TemplateStatus string
+
+// TemplateAnswer One template.
+type TemplateAnswer struct {
+	// Template A root file system made of an image.
+	Template Template `json:"template"`
+}
+
+// TemplateImage An image of a registry.
+type TemplateImage struct {
+	// Digest Of its manifest; only where it was asked for by digest.
+	Digest     string `json:"digest,omitempty,omitzero"`
+	Registry   string `json:"registry,omitempty,omitzero"`
+	Repository string `json:"repository,omitempty,omitzero"`
+	Tag        string `json:"tag,omitempty,omitzero"`
+}
+
+// TemplateList A page of templates.
+type TemplateList struct {
+	// NextPageToken Empty at the end.
+	NextPageToken string `json:"next_page_token"`
+
+	// Templates Newest first.
+	Templates []Template `json:"templates"`
+}
+
+// TemplateSpec What a template was made of.
+type TemplateSpec struct {
+	BaseTemplate string `json:"base_template,omitempty,omitzero"`
+
+	// Image An image of a registry.
+	Image TemplateImage `json:"image,omitempty,omitzero"`
+}
+
 // UpdateSession Changes settings of a session. Exactly one key.
 type UpdateSession struct {
 	// ManifestYAML Live configuration; not served by this release.
@@ -1022,6 +1139,14 @@ type UpdateSession struct {
 
 	// ResumeOnTopoff Resume by itself after a pause for zero balance.
 	ResumeOnTopoff *bool `json:"resume_on_topoff,omitempty"`
+}
+
+// UpdateTemplate Asks for another image of a template.
+type UpdateTemplate struct {
+	BaseTemplate string `json:"base_template,omitempty,omitzero"`
+
+	// SourceOCIRef The present one if left out.
+	SourceOCIRef string `json:"source_oci_ref,omitempty,omitzero"`
 }
 
 // ValidatePolicy A spec whose policy is looked at.

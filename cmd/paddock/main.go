@@ -50,7 +50,7 @@ func serve(ctx context.Context, cfg cli.ServeConfig) error {
 		Reserve:      engine.Room{Memory: int64(cfg.MemoryReserve) << 20, Disk: int64(cfg.DiskReserve) << 20},
 		HistoryLimit: int64(cfg.HistoryLimit) << 20, HistoryRetention: cfg.HistoryRetention,
 		OTLPEndpoint: cfg.OTLPEndpoint,
-		DNS:          cfg.DNS, EgressDeny: cfg.EgressDeny, EgressAllow: cfg.EgressAllow, UpstreamCA: cfg.UpstreamCA, Connections: cfg.Connections, Bandwidth: cfg.Bandwidth << 20,
+		DNS:          cfg.DNS, EgressDeny: cfg.EgressDeny, EgressAllow: cfg.EgressAllow, UpstreamCA: cfg.UpstreamCA, Registries: cfg.Registries, Connections: cfg.Connections, Bandwidth: cfg.Bandwidth << 20,
 		NotifyURL: cfg.NotifyURL, NotifyCommand: cfg.NotifyCommand,
 		Token: cfg.Token, Out: cfg.Out, Log: log,
 	})

@@ -46,6 +46,7 @@ var layers = map[string]int{
 	"internal/network/gateway": 4,
 	"internal/network/broker":  4,
 	"internal/template":        4,
+	"internal/template/image":  4,
 	"internal/guest":           4,
 	"internal/demoagent":       4,
 	"internal/engine":          4,
@@ -56,6 +57,7 @@ var layers = map[string]int{
 	"internal/cli":            6,
 	"internal/cli/chat":       6,
 	"internal/cli/transcript": 6,
+	"internal/cli/pack":       6,
 	"internal/demo":           6,
 	"internal/doctor":         6,
 	"internal/daemon":         6,
@@ -82,6 +84,7 @@ var only = map[string][]string{
 	"internal/network/gateway": {"internal/network"},
 	"internal/network/broker":  {"internal/network/gateway", "internal/network"},
 	"internal/template":        {"internal/daemon"},
+	"internal/template/image":  {"internal/template", "internal/daemon"},
 	"internal/daemon":          {"cmd/paddock"},
 	"internal/fakemodel":       {"e2e"},
 }

@@ -29,7 +29,7 @@ const nothing = cobra.ShellCompDirectiveNoFileComp
 func (a *app) complete(cmd *cobra.Command) {
 	arguments := map[string]completion{
 		"SESSION": a.sessionNames, "RUN": a.runIDs, "APPROVAL": a.approvalIDs, "GRANT": a.grantIDs, "PATH": a.workspacePaths,
-		"ENVIRONMENT": a.environmentNames, "AGENT@VERSION": words(agents.Names()...),
+		"ENVIRONMENT": a.environmentNames, "TEMPLATE": a.templateNames, "AGENT@VERSION": words(agents.Names()...),
 	}
 	var conditionWords []string
 	for _, c := range conditions() {
@@ -37,7 +37,7 @@ func (a *app) complete(cmd *cobra.Command) {
 	}
 	flags := map[string]completion{
 		"parent": a.sessionNames, "environment": a.environmentNames, "run": a.runIDs, "size": a.sizes,
-		"agent": words(append([]string{"demo", "custom", "none"}, agents.Names()...)...), "permissions": words("allow", "ask", "deny"), "template": words("host"),
+		"agent": words(append([]string{"demo", "custom", "none"}, agents.Names()...)...), "permissions": words("allow", "ask", "deny"), "template": a.templateNames,
 		"status": list(states...), "for": words(conditionWords...), "on-ask": words(onAskApprove, onAskReject, onAskDefer),
 		"user": words("agent", "root"), "output": words("text", "wide", "json"),
 		"log-level": words("debug", "info", "warn", "error"), "log-format": words("auto", "text", "json"),
@@ -126,6 +126,21 @@ func (a *app) environmentNames(cmd *cobra.Command, _ []string, _ string) (found 
 	})
 	slices.Sort(found)
 	return slices.Compact(found), nothing
+}
+
+// templateNames completes the newest templates.
+func (a *app) templateNames(cmd *cobra.Command, _ []string, _ string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
+	if cmd.Flags().Lookup("template") != nil {
+		found = append(found, "host")
+	}
+	a.ask(cmd, func(ctx context.Context, c *client.Client) error {
+		page, err := c.Templates(ctx, 200, "")
+		for _, t := range page.Templates {
+			found = append(found, t.Name)
+		}
+		return err
+	})
+	return found, nothing
 }
 
 // runIDs completes the runs of the session before it, newest first.

@@ -91,6 +91,10 @@ func (a *app) starter(cmd *cobra.Command, from *specFlags, environment string, o
 	}
 	text, err := from.read(cmd, a)
 	return func(c *client.Client) (client.Session, error) {
+		text, err := from.sendImage(cmd, a, c, text)
+		if err != nil {
+			return client.Session{}, err
+		}
 		s, err := c.CreateSession(cmd.Context(), text, options)
 		if err != nil {
 			return s, from.blame(cmd, err)

@@ -50,6 +50,9 @@ means; the older one is still there under its id.`,
 			if err != nil {
 				return err
 			}
+			if text, err = from.sendImage(cmd, a, c, text); err != nil {
+				return err
+			}
 			env, err := c.CreateEnvironment(cmd.Context(), args[0], text)
 			if err != nil {
 				return from.blame(cmd, err)

@@ -109,6 +109,9 @@ func (l *launch) session(cmd *cobra.Command, c *client.Client, args []string) (c
 	if err != nil {
 		return client.Session{}, err
 	}
+	if text, err = l.from.sendImage(cmd, l.a, c, text); err != nil {
+		return client.Session{}, err
+	}
 	s, err := c.CreateSession(cmd.Context(), text, client.CreateOptions{})
 	if err != nil {
 		return s, l.from.blame(cmd, err)

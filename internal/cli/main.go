@@ -43,6 +43,7 @@ type ServeConfig struct {
 	EgressDeny        []string      // hosts and addresses that no sandbox may reach
 	EgressAllow       []string      // private addresses that sandboxes may reach
 	UpstreamCA        string        // PEM file of authorities of hosts of brokered secrets; empty: none beside this host's
+	Registries        []string      // of images, to be reached wherever they are
 	Connections       int           // most open connections of one sandbox
 	Bandwidth         int           // MiB in a second that one sandbox may move each way; 0: no limit
 	SaveEvery         time.Duration // between saves of the files of a session in use

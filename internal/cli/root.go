@@ -63,7 +63,7 @@ PADDOCK_URL, else what 'paddock serve' wrote on this machine; likewise the token
 	root.AddCommand(
 		newServe(a), newAgent(a), newDemo(a), newDoctor(a), newVersion(a), newLogin(a), newLogout(a), newExitCodes(), newMan(a, root),
 		newCreate(a), newLaunch(a), newList(a), newShow(a), newPause(a), newResume(a), newRemove(a), newEvents(a), newTranscript(a),
-		newWait(a), newTop(a), newEnv(a),
+		newWait(a), newTop(a), newEnv(a), newTemplate(a),
 		newPrompt(a), newRun(a), newCancel(a), newApprove(a), newApproval(a), newGrant(a),
 		newExec(a), newFiles(a), newDiff(a))
 	helpCommand(root)

@@ -81,6 +81,7 @@ OTEL_SDK_DISABLED=true turns them off.`,
 	f.StringSliceVar(&cfg.EgressDeny, "egress-deny", nil, "`host`, *.suffix, address or network that no sandbox may reach, whatever its spec says; may be repeated")
 	f.StringSliceVar(&cfg.EgressAllow, "egress-allow", nil, "private `network` or address, or one of this host, that sandboxes may reach; may be repeated")
 	f.StringVar(&cfg.UpstreamCA, "upstream-ca", "", "PEM `file` of authorities that hosts of brokered secrets may have, beside those that this host trusts")
+	f.StringSliceVar(&cfg.Registries, "registry", nil, "`host` or host:port of a registry of images on this host or in a private network, which is out of reach else; may be repeated")
 	f.IntVar(&cfg.Connections, "sandbox-connections", cfg.Connections, "connections to the outside that one sandbox may have open")
 	f.IntVar(&cfg.Bandwidth, "sandbox-bandwidth", 0, "`MiB` in a second that one sandbox may send, and receive; 0 is no limit")
 	f.DurationVar(&cfg.SaveEvery, "save-every", cfg.SaveEvery, "save the files of a session in use so often, beside after each run; it comes back with them should its sandbox be lost")

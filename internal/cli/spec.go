@@ -26,6 +26,7 @@ type spec struct {
 	KeepWarm    bool              `yaml:"keep_warm,omitempty"`
 	Env         map[string]string `yaml:"env,omitempty"`
 	Template    string            `yaml:"template,omitempty"`
+	Image       string            `yaml:"image,omitempty"`
 	Permissions *permissions      `yaml:"permissions,omitempty"`
 	MaxRunTime  string            `yaml:"max_run_time,omitempty"`
 	Repos       []string          `yaml:"repos,omitempty"`
@@ -46,7 +47,7 @@ type specFlags struct {
 }
 
 // perPart lists the flags that a spec file replaces.
-var perPart = []string{"name", "agent", "command", "size", "idle-timeout", "keep-warm", "env", "template", "permissions", "max-run-time", "repo"}
+var perPart = []string{"name", "agent", "command", "size", "idle-timeout", "keep-warm", "env", "template", "image", "permissions", "max-run-time", "repo"}
 
 // ofSpec lists all flags that say what a new session is.
 var ofSpec = append([]string{"file", "secret", "secret-host"}, perPart...)
@@ -61,7 +62,8 @@ func (s *specFlags) register(cmd *cobra.Command) {
 	f.DurationVar(&s.idleTimeout, "idle-timeout", 0, "pause after so long without activity, 1m to 24h (default 15m)")
 	f.BoolVar(&s.spec.KeepWarm, "keep-warm", false, "never pause by itself")
 	f.StringArrayVarP(&s.env, "env", "e", nil, "environment of the session, `KEY=VALUE`; may be repeated")
-	f.StringVar(&s.spec.Template, "template", "", "root file system of the machine (default host)")
+	f.StringVar(&s.spec.Template, "template", "", "root file system of the machine (default host), see 'paddock template'")
+	f.StringVar(&s.spec.Image, "image", "", "make the root file system of this `image`: a reference such as debian:13, or a path here")
 	f.StringVar(&s.permissions, "permissions", "", "whatever the agent wants to do: allow, ask or deny (default ask)")
 	f.DurationVar(&s.maxRunTime, "max-run-time", 0, "fail a run that takes longer (default 2h)")
 	f.StringArrayVar(&s.spec.Repos, "repo", nil, "clone `OWNER/NAME`, or a URL, into the workspace; may be repeated")

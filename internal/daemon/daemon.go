@@ -45,6 +45,7 @@ type Config struct {
 	EgressDeny        []string      // see egress.ParseOperator
 	EgressAllow       []string      // likewise
 	UpstreamCA        string        // see network.Options
+	Registries        []string      // hosts, with a port or without, that images are pulled from wherever they are
 	Connections       int           // most open connections of one sandbox
 	Bandwidth         int           // bytes in a second of one sandbox each way; 0: no limit
 	NotifyURL         string        // told when something waits or a run ends; empty: nobody
@@ -112,14 +113,22 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 	if err != nil {
 		return err
 	}
-	templates, err := template.New(template.Options{Dir: cfg.TemplateDir, Exclude: []string{cfg.DataDir}, Logger: cfg.Log})
+	operator, err := readOperator(cfg, l.Addr())
+	if err != nil {
+		return err
+	}
+	images, err := openImages(cfg, operator)
+	if err != nil {
+		return err
+	}
+	templates, err := template.New(template.Options{Dir: cfg.TemplateDir, Exclude: []string{cfg.DataDir}, Images: images, Logger: cfg.Log})
 	if err != nil {
 		return fmt.Errorf("open templates: %w", err)
 	}
 	preparing, stopPreparing := context.WithCancel(ctx)
 	host := prepareHost(preparing, templates, cfg.Log)
 	defer func() { stopPreparing(); <-host.done }()
-	net, err := openNetwork(cfg, l.Addr())
+	net, err := openNetwork(cfg, operator)
 	if err != nil {
 		return err
 	}
@@ -148,6 +157,7 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 	e := engine.New(engine.Options{
 		Agents: installed.At(cfg.AgentsDir),
 		Vault:  secrets,
+		Images: images,
 		Points: points, SaveEvery: cfg.SaveEvery, Rebooted: rebooted,
 		Notify: channels, Metrics: seen, Trace: trace,
 		Store: counting, Driver: driver, Logger: cfg.Log, MaxActiveSessions: cfg.MaxActiveSessions,

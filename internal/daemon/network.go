@@ -13,17 +13,22 @@ import (
 	"paddock/internal/sandbox"
 )
 
-// openNetwork opens the network of the sandboxes. Where this host lets us make
-// none, they have loopback alone, and their sessions say so.
-func openNetwork(cfg Config, listen net.Addr) (sandbox.Network, error) {
-	folder := filepath.Join(cfg.DataDir, "netns")
+// readOperator reads what the operator says of where to connect to.
+func readOperator(cfg Config, listen net.Addr) (egress.Operator, error) {
 	operator, err := egress.ParseOperator(cfg.EgressDeny, cfg.EgressAllow)
 	if err != nil {
-		return nil, &MisconfiguredError{err}
+		return operator, &MisconfiguredError{err}
 	}
 	if own, err := netip.ParseAddrPort(listen.String()); err == nil {
 		operator.Port = own.Port()
 	}
+	return operator, nil
+}
+
+// openNetwork opens the network of the sandboxes. Where this host lets us make
+// none, they have loopback alone, and their sessions say so.
+func openNetwork(cfg Config, operator egress.Operator) (sandbox.Network, error) {
+	folder := filepath.Join(cfg.DataDir, "netns")
 	user, err := network.New(network.Options{
 		Folder: folder, Operator: operator, DNS: cfg.DNS, Connections: cfg.Connections, Bandwidth: cfg.Bandwidth, Logger: cfg.Log,
 		Authority: filepath.Join(cfg.DataDir, "ca"), UpstreamCA: cfg.UpstreamCA,

@@ -2,10 +2,14 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"path/filepath"
 
+	"paddock/internal/network/egress"
 	"paddock/internal/sandbox"
 	"paddock/internal/template"
+	"paddock/internal/template/image"
 )
 
 // hostTemplate is the default template while it is made ready, beside everything
@@ -30,6 +34,22 @@ func prepareHost(ctx context.Context, rootfs sandbox.Rootfs, log *slog.Logger) *
 		}
 	}()
 	return h
+}
+
+// openImages opens the folder of unpacked images.
+func openImages(cfg Config, operator egress.Operator) (*image.Images, error) {
+	images, err := image.New(image.Options{
+		Dir: filepath.Join(cfg.DataDir, "images"), Limits: image.DefaultLimits, Transport: registryTransport(operator, cfg.Registries),
+		Free: func() (int64, error) {
+			free, err := freeRoom(cfg.DataDir)
+			return free.Disk - cfg.Reserve.Disk, err
+		},
+		Logger: cfg.Log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open images: %w", err)
+	}
+	return images, nil
 }
 
 // warnings are what there is to say about the template, as far as that is known.

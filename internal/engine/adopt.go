@@ -136,7 +136,7 @@ func (e *Engine) takeUp(ctx context.Context, s session.Session, row store.Machin
 // It has all the time of a start: that the server was away is not its fault.
 func (e *Engine) startAgain(ctx context.Context, a *actor) {
 	err := e.change(ctx, a.session, func(c *change) error {
-		c.s.Deadline, c.dirty = c.now.Add(bootDeadline), true
+		c.s.Deadline, c.dirty = c.now.Add(startTime(c.s)), true
 		return nil
 	})
 	if err != nil {
@@ -181,7 +181,7 @@ func (e *Engine) recover(ctx context.Context, a *actor, s session.Session, row s
 	if err != nil {
 		return errors.Join(fmt.Errorf("bring sandbox to %s: %w", s.State, err), box.Close())
 	}
-	m := e.hold(s, box, guestConfig(s, spec), row.CreatedAt, nil)
+	m := e.hold(s, box, guestConfig(s, e.withImage(s, spec)), row.CreatedAt, nil)
 	a.attach(m)
 	if row.Held != nil {
 		m.showAfter(heldPatience)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,19 +64,27 @@ func (e *Engine) boot(ctx context.Context, a *actor, place *place) {
 // bringUp makes a session's machine and reports it ready, or failed. A spare in
 // the place is the session's by now: its handle was stored with the session. If
 // it does not answer, another machine is started. The error has been dealt with.
-func (e *Engine) bringUp(ctx context.Context, a *actor, place *place, s session.Session, spec environment.Spec) error {
-	defer place.leave()
-	spare := place.claimed()
+func (e *Engine) bringUp(ctx context.Context, a *actor, room *place, s session.Session, spec environment.Spec) error {
+	defer func() { room.leave() }()
+	spare := room.claimed()
+	var err error
+	if !s.Template.IsZero() && s.Image == "" {
+		room.leave() // it starts nothing as long as it waits
+		inTime, cancel := context.WithDeadline(ctx, s.Deadline)
+		s, err = e.awaitImage(inTime, s)
+		cancel()
+		e.host.promise(startMemory, 1) // it was admitted when it was created
+		room = &place{engine: e, memory: startMemory}
+	}
 	inTime, cancel := context.WithDeadline(ctx, s.Deadline)
 	defer cancel()
-	var err error
 	if spare != nil {
 		if err = e.claim(inTime, a, s, spec, spare); err != nil && inTime.Err() == nil && !errors.Is(err, errNotStarting) {
 			e.log.WarnContext(ctx, "claim spare sandbox; another is started", "session_id", s.ID, "sandbox_id", spare.id, "error", err)
-			spare = nil
+			spare, err = nil, nil
 		}
 	}
-	if spare == nil {
+	if spare == nil && err == nil {
 		err = e.startMachine(inTime, a, s, spec, recovery.Point{})
 	}
 	if err == nil {
@@ -115,7 +124,7 @@ func (e *Engine) moveIn(ctx context.Context, a *actor, s session.Session, spec e
 			return err
 		}
 	}
-	err := e.reportReady(ctx, s, spec.Template, recovery.Point{})
+	err := e.reportReady(ctx, s, rootName(spec), recovery.Point{})
 	failpoint.Hit("boot.reported")
 	if waits && len(spec.Repos) == 0 {
 		time.AfterFunc(reportLead, m.admit)
@@ -140,7 +149,7 @@ func (e *Engine) claim(ctx context.Context, a *actor, s session.Session, spec en
 		return errSandboxLost
 	default:
 	}
-	a.attach(e.hold(s, spare.box, guestConfig(s, spec), e.now(), spare.caller))
+	a.attach(e.hold(s, spare.box, guestConfig(s, e.withImage(s, spec)), e.now(), spare.caller))
 	return nil
 }
 
@@ -165,7 +174,7 @@ func (e *Engine) startMachine(ctx context.Context, a *actor, s session.Session, 
 		return fmt.Errorf("start sandbox: %w", err)
 	}
 	failpoint.Hit("boot.started")
-	m := e.hold(s, box, guestConfig(s, env), e.now(), nil)
+	m := e.hold(s, box, guestConfig(s, e.withImage(s, env)), e.now(), nil)
 	a.attach(m)
 	if err := m.waitUp(ctx); err != nil {
 		return fmt.Errorf("wait for guest: %w", err)
@@ -233,6 +242,9 @@ func (e *Engine) plan(ctx context.Context, s session.Session, spec sandbox.Spec)
 
 func machineSpec(s session.Session, spec environment.Spec) sandbox.Spec {
 	k := kindOf(spec)
+	if s.Image != "" {
+		k.template = s.Image
+	}
 	return sandbox.Spec{ID: id.New[id.Sandbox]().String(), Session: s.ID.String(), Hostname: hostname(s.Name), Template: k.template, Size: k.size, Egress: egressOf(spec), Secrets: brokered(spec)}
 }
 
@@ -244,6 +256,9 @@ func kindOf(spec environment.Spec) kind {
 	}
 	return k
 }
+
+// rootName is what a spec calls the root of its machine.
+func rootName(spec environment.Spec) string { return cmp.Or(spec.Image, spec.Template) }
 
 // standardKind is that of a spec which does not say.
 func standardKind() kind {

@@ -26,7 +26,7 @@ func (e *Engine) watchClock() {
 }
 
 // tick pauses idle sessions, ends overdue runs, looks after silent ones, saves files, decides
-// what nobody answered and forgets what was kept long enough. It looks at
+// what nobody answered, removes images that nothing needs and forgets what was kept long enough. It looks at
 // attached machines in memory, and asks the store for nothing but what is due.
 func (e *Engine) tick(now time.Time) {
 	for _, a := range e.allActors() {
@@ -50,6 +50,9 @@ func (e *Engine) tick(now time.Time) {
 		case idle > 0:
 			e.pauseIdle(a, m, idle)
 		}
+	}
+	if e.images.untidy.Swap(false) {
+		e.spawn(e.tidyImages)
 	}
 	e.timeOutApprovals(now)
 	e.saveActivity(activityEvery)

@@ -46,6 +46,10 @@ type Options struct {
 	// Vault keeps the secrets of environments; nil refuses them.
 	Vault *vault.Vault
 
+	// Images keep the root file systems of templates; nil: there is none but the
+	// host's.
+	Images sandbox.Images
+
 	// Points keep the saved files of sessions, from which those come back whose
 	// sandbox is lost; nil keeps none. SaveEvery is how often the files of a
 	// session in use are saved between the ends of its runs.
@@ -116,6 +120,7 @@ type Engine struct {
 
 	most environment.Network // what any sandbox may use
 
+	images  images
 	flights flights
 	host    host
 	pool    *pool // nil: none
@@ -155,6 +160,7 @@ func New(o Options) *Engine {
 	e.agents.folder = o.Agents
 	e.saveEvery, e.rebooted = o.SaveEvery, o.Rebooted
 	e.saves, e.restores = make(chan struct{}, savesAtOnce), make(chan struct{}, restoresAtOnce)
+	e.images.port, e.images.fetches = o.Images, map[id.Template]*fetch{}
 	e.pool = newPool(e, o.Pool)
 	for _, channel := range o.Notify {
 		e.couriers = append(e.couriers, &courier{engine: e, channel: channel, wake: make(chan struct{}, 1)})
@@ -168,6 +174,9 @@ func New(o Options) *Engine {
 func (e *Engine) Start(ctx context.Context) error {
 	if err := e.adopt(ctx); err != nil {
 		return fmt.Errorf("adopt sandboxes: %w", err)
+	}
+	if err := e.resumeImages(ctx); err != nil {
+		return err
 	}
 	e.crew.start(e.watchClock)
 	for _, k := range e.couriers {

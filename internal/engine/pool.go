@@ -50,7 +50,7 @@ func newPool(e *Engine, most int) *pool {
 
 // take gives a spare of the kind, nil when there is none.
 func (p *pool) take(k kind) *spare {
-	if p == nil {
+	if p == nil || k.template == "" {
 		return nil
 	}
 	p.mu.Lock()
@@ -171,8 +171,8 @@ func (p *pool) bound(room Room, known bool) int {
 
 func (p *pool) make(ctx context.Context, k kind) bool {
 	p.making(k, 1)
+	defer p.making(k, -1) // after it is in the stock, so that it counts all the while
 	sp, err := p.engine.makeSpare(ctx, k)
-	p.making(k, -1)
 	if err == nil {
 		p.failures, p.notBefore = 0, time.Time{}
 		p.engine.log.Debug("spare sandbox ready", "sandbox_id", sp.id, "template", k.template, "size", k.size.Slug)
@@ -209,6 +209,31 @@ func (p *pool) end(ctx context.Context, k kind) bool {
 	p.mu.Unlock()
 	p.engine.destroySpare(context.WithoutCancel(ctx), sp)
 	return true
+}
+
+// discard ends the spares of the templates that are doomed, wants no more of them,
+// and says of which some are being made.
+func (p *pool) discard(ctx context.Context, doomed func(template string) bool) (making []string) {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	var kinds []kind
+	for k, sh := range p.stock.shelves {
+		if doomed(k.template) {
+			sh.want = 0
+			kinds = append(kinds, k)
+			if sh.making > 0 {
+				making = append(making, k.template)
+			}
+		}
+	}
+	p.mu.Unlock()
+	for _, k := range kinds {
+		for p.end(ctx, k) {
+		}
+	}
+	return making
 }
 
 // shed ends one spare, of the kind that was asked for longest ago, for its

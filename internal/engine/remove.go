@@ -63,6 +63,9 @@ func (e *Engine) finishRemoval(ctx context.Context, a *actor) {
 				return errNoChange
 			}
 			e.release(c, m, "removed")
+			if c.s.Image != "" {
+				c.later(func() { e.images.untidy.Store(true) })
+			}
 			return c.move(session.CauseGone, "")
 		})
 	})

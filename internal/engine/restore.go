@@ -225,7 +225,7 @@ func (e *Engine) restoreOnce(ctx context.Context, a *actor, in session.State) (e
 	defer e.host.promise(startMemory, -1)
 	err = e.startMachine(ctx, a, s, spec, point)
 	if err == nil {
-		err = e.reportReady(ctx, s, spec.Template, point)
+		err = e.reportReady(ctx, s, rootName(spec), point)
 	}
 	if err != nil {
 		return errors.Join(err, e.clearMachine(context.WithoutCancel(ctx), a))

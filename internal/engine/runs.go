@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"paddock/internal/environment"
 	"paddock/internal/fault"
 	"paddock/internal/id"
 	"paddock/internal/session"
@@ -75,11 +74,9 @@ func (e *Engine) Missing(ctx context.Context, team id.Team, ref, kind, name stri
 			return err
 		}
 	}
-	switch kind {
-	case "template":
-		if name == environment.DefaultTemplate {
-			return nil
-		}
+	if kind == "template" {
+		_, err := findTemplate(ctx, e.store, team, name)
+		return err
 	}
 	return fault.New(fault.NotFound, "there is no %s %.64q", kind, name)
 }

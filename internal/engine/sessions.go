@@ -38,6 +38,7 @@ func (e *Engine) CreateSession(ctx context.Context, team id.Team, req CreateRequ
 type admitted struct {
 	session  session.Session
 	spec     environment.Spec
+	root     root
 	place    *place
 	warnings []string
 }
@@ -67,10 +68,18 @@ func (e *Engine) admitSession(ctx context.Context, team id.Team, req CreateReque
 	if req.Name != "" {
 		name = req.Name
 	}
-	in.place = e.makePlace(ctx, kindOf(env.Spec))
+	if needsImage(env.Spec) {
+		e.images.holding.RLock() // until what is chosen is stored
+		defer e.images.holding.RUnlock()
+	}
+	if in.root, err = e.chooseRoot(ctx, team, env.Spec, req.By); err != nil {
+		return in, err
+	}
+	in.place = e.makePlace(ctx, in.root.kind(env.Spec))
 	defer func() {
 		if err != nil {
 			in.place.leave()
+			e.images.untidy.Store(true) // a spare that came back may have a root that nothing needs
 		}
 	}()
 	generated := name == ""
@@ -80,7 +89,7 @@ func (e *Engine) admitSession(ctx context.Context, team id.Team, req CreateReque
 		} else if err := session.CheckName(name); err != nil {
 			return in, fault.New(fault.BadRequest, "name: %s", err)
 		}
-		in.session, err = e.insert(ctx, team, name, env, pin.version, in.warnings, req, in.place)
+		in.session, err = e.insert(ctx, team, name, env, pin.version, in, req)
 		if generated && errors.Is(err, store.ErrNameInUse) {
 			continue
 		}
@@ -116,7 +125,7 @@ func (e *Engine) recipe(ctx context.Context, team id.Team, req CreateRequest) (C
 	return made, err
 }
 
-func (e *Engine) insert(ctx context.Context, team id.Team, name string, env environment.Environment, version string, warnings []string, req CreateRequest, place *place) (session.Session, error) {
+func (e *Engine) insert(ctx context.Context, team id.Team, name string, env environment.Environment, version string, in admitted, req CreateRequest) (session.Session, error) {
 	now := e.now()
 	s := session.Session{
 		ID: id.New[id.Session](), Team: team, Name: name, Environment: env.ID, Adapter: env.Spec.Agent, AdapterVersion: version,
@@ -124,7 +133,7 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 		ResumeOnTopoff: req.ResumeOnTopoff, OpenAISession: req.OpenAISession,
 		CreatedAt: now, LastEventAt: now, ActiveAt: now, Deadline: now.Add(bootDeadline), Memory: memoryKept,
 	}
-	spare := place.spare
+	spare := in.place.spare
 	if spare != nil {
 		s.Sandbox = spare.id
 	}
@@ -141,18 +150,21 @@ func (e *Engine) insert(ctx context.Context, team id.Team, name string, env envi
 			return err
 		}
 		s.Environment = env.ID
+		if err := e.settleRoot(ctx, tx, in.root, &s); err != nil {
+			return err
+		}
 		if err := tx.CreateSession(s, e.limit); err != nil {
 			return err
 		}
-		if place.refused != nil { // last: name and slot say what waiting would not change
-			return place.refused
+		if in.place.refused != nil { // last: name and slot say what waiting would not change
+			return in.place.refused
 		}
 		if spare != nil {
 			if err := tx.SaveMachine(store.Machine{Session: s.ID, Sandbox: spare.id, Handle: spare.handle, Epoch: firstEpoch, CreatedAt: now}); err != nil {
 				return err
 			}
 		}
-		if err := req.Once.keep(tx, team, now, Created{e.fresh(s), warnings}); err != nil {
+		if err := req.Once.keep(tx, team, now, Created{e.fresh(s), in.warnings}); err != nil {
 			return err
 		}
 		events, err := tx.Append(s.ID, now, event.NewDraft(id.Run{}, event.SessionUpdated, event.SessionState{Status: s.State.Wire()}))
@@ -189,7 +201,7 @@ func (e *Engine) createRefused(err error, name string) error {
 		return fault.New(fault.Conflict, "name %q is in use by another session; choose another one or remove that session", name)
 	case errors.Is(err, store.ErrNoSlot):
 		return fault.New(fault.Conflict, "team is at the limit of %d active sessions", e.limit)
-	case fault.Is(err, fault.Unavailable), fault.Is(err, fault.NotFound):
+	case fault.Is(err, fault.Unavailable), fault.Is(err, fault.NotFound), fault.Is(err, fault.Conflict):
 		return err
 	}
 	return fmt.Errorf("store session: %w", err)

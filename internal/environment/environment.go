@@ -32,7 +32,8 @@ type Spec struct {
 	KeepWarm    bool              `json:"keep_warm,omitempty"`
 	Env         map[string]string `json:"env,omitempty"`
 	Secrets     []Secret          `json:"secrets,omitempty"` // in order of their names
-	Template    string            `json:"template"`
+	Template    string            `json:"template"`          // a name; empty with an image
+	Image       string            `json:"image,omitempty"`   // a reference to an image of a registry
 	Permissions Permissions       `json:"permissions"`
 	MaxRunTime  time.Duration     `json:"max_run_time_ns"` // 1 s – 24 h
 	Approvals   Approvals         `json:"approvals"`

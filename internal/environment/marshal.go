@@ -25,7 +25,8 @@ func Marshal(s Spec) ([]byte, error) {
 		KeepWarm    bool              `yaml:"keep_warm"`
 		Env         map[string]string `yaml:"env,omitempty"`
 		Secrets     []writtenSecret   `yaml:"secrets,omitempty"`
-		Template    string            `yaml:"template"`
+		Template    string            `yaml:"template,omitempty"`
+		Image       string            `yaml:"image,omitempty"`
 		Permissions any               `yaml:"permissions"`
 		MaxRunTime  string            `yaml:"max_run_time"`
 		Approvals   map[string]string `yaml:"approvals"`
@@ -35,7 +36,7 @@ func Marshal(s Spec) ([]byte, error) {
 		Repos       []Repo            `yaml:"repos,omitempty"`
 		RunAs       string            `yaml:"run_as"`
 	}{
-		s.Name, s.Agent, s.Command, s.Size, short(s.IdleTimeout), s.KeepWarm, s.Env, writtenSecrets(s.Secrets), s.Template,
+		s.Name, s.Agent, s.Command, s.Size, short(s.IdleTimeout), s.KeepWarm, s.Env, writtenSecrets(s.Secrets), s.Template, s.Image,
 		permissions, short(s.MaxRunTime),
 		map[string]string{"timeout": short(s.Approvals.Timeout), "on_timeout": s.Approvals.OnTimeout},
 		egressValue(s.Egress), s.Tools, networkValue(s.Network), s.Repos, cmp.Or(s.RunAs, AsAgent),

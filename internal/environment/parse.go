@@ -33,7 +33,6 @@ const (
 // The words that a spec may use.
 var (
 	agentWords = append([]string{"demo", "none", "custom"}, agents.Names()...)
-	templates  = []string{"host"}
 	onTimeouts = []string{"reject", "approve"}
 )
 
@@ -89,7 +88,8 @@ var specFields = fields{
 	"keep_warm":    func(p *parser, v value) { p.spec.KeepWarm = p.truth(v) },
 	"env":          (*parser).env,
 	"secrets":      (*parser).secrets,
-	"template":     func(p *parser, v value) { p.spec.Template, _ = p.choice(v, templates) },
+	"template":     (*parser).template,
+	"image":        (*parser).image,
 	"permissions":  func(p *parser, v value) { p.fields(v, permissionFields, "default: ask") },
 	"max_run_time": func(p *parser, v value) { p.spec.MaxRunTime = p.duration(v, minRunTime, maxRunTime) },
 	"egress":       (*parser).egress,
@@ -206,6 +206,12 @@ func (p *parser) whole() {
 		p.fault(agent.node, "command", "is missing; agent: custom wants the program to run, such as command: [my-agent, --acp]")
 	case p.spec.Agent != "" && p.spec.Agent != "custom" && hasCommand:
 		p.fault(command.key, command.path, "only agent: custom takes a command; agent is %s", p.spec.Agent)
+	}
+	if _, ok := p.at["image"]; ok {
+		if template, both := p.at["template"]; both {
+			p.fault(template.key, template.path, "stands beside image; a machine has one root file system, so name one of the two")
+		}
+		p.spec.Template = ""
 	}
 	p.checkFilesystem()
 	p.checkTools()

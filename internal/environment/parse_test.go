@@ -68,6 +68,9 @@ approvals: {timeout: 36h, on_timeout: approve}
 			Template: "host", Permissions: Permissions{Default: "deny"}, MaxRunTime: 90 * time.Second,
 			Approvals: Approvals{Timeout: 36 * time.Hour, OnTimeout: "approve"},
 		}},
+		{name: "image", text: "agent: demo\nimage: registry.example.com:5000/team/tools@sha256:abc",
+			want: spec(func(s *Spec) { s.Image, s.Template = "registry.example.com:5000/team/tools@sha256:abc", "" })},
+		{name: "template", text: "agent: demo\ntemplate: tools", want: spec(func(s *Spec) { s.Template = "tools" })},
 		{name: "JSON", text: "{\n\t\"agent\": \"demo\",\n\t\"env\": {\"A\": \"\\ud83d\\ude00\\/\\\\ud83d\\u00e9\\n\", \"B\": 1.50}\n}",
 			want: spec(func(s *Spec) { s.Env = map[string]string{"A": "😀/\\ud83dé\n", "B": "1.50"} })},
 		{name: "byte order mark and CRLF", text: "\ufeffagent: none\r\nkeep_warm: true\r\n",
@@ -150,13 +153,19 @@ func TestFaults(t *testing.T) {
 			"line 5: env: wants keys and values such as PORT: 8080",
 			"line 6: colour: unknown key",
 		}},
-		{"mistyped words", "agent: Demo\nsize: smal\ntemplate: ubuntu\npermissions: {default: alow, defualt: ask}", []string{
+		{"mistyped words", "agent: Demo\nsize: smal\npermissions: {default: alow, defualt: ask}", []string{
 			`line 1: agent: "Demo" is none of demo, none, custom, claude-code, codex, opencode, copilot, gemini, qwen, goose, kimi, cursor; did you mean demo?`,
 			`line 2: size: "smal" is none of small, medium, large; did you mean small?`,
-			`line 3: template: "ubuntu" is none of host`,
-			`line 4: permissions.default: "alow" is none of allow, ask, deny; did you mean allow?`,
-			"line 4: permissions.defualt: unknown key; did you mean default?",
+			`line 3: permissions.default: "alow" is none of allow, ask, deny; did you mean allow?`,
+			"line 3: permissions.defualt: unknown key; did you mean default?",
 		}},
+		{"two roots", "agent: demo\nimage: debian:13\ntemplate: host", []string{
+			"line 3: template: stands beside image; a machine has one root file system, so name one of the two"}},
+		{"an image that is a path", "agent: demo\nimage: /etc", []string{
+			"line 2: image: /etc is a path, and the server reads no images from its own disk; send it with paddock template add /etc --name NAME and write template: NAME"}},
+		{"an image that is a path, too", "agent: demo\nimage: ../x", []string{
+			"line 2: image: ../x is a path, and the server reads no images from its own disk; send it with paddock template add ../x --name NAME and write template: NAME"}},
+		{"no image", "agent: demo\nimage: \"\"", []string{"line 2: image: is empty; name an image such as debian:13"}},
 		{"later keys", "agent: demo\nbudget:\n  A: x\nwebhooks: []\npermissions:\n  egress: {}\n  enforcement: strict", []string{
 			"line 2: budget: is not supported yet",
 			"line 4: webhooks: is not supported yet",

@@ -35,6 +35,7 @@ type (
 	checkpointKind  struct{}
 	grantKind       struct{}
 	noticeKind      struct{}
+	templateKind    struct{}
 )
 
 func (sessionKind) prefix() string     { return "sess" }
@@ -49,6 +50,7 @@ func (execKind) prefix() string        { return "exec" }
 func (checkpointKind) prefix() string  { return "cp" }
 func (grantKind) prefix() string       { return "grant" }
 func (noticeKind) prefix() string      { return "msg" }
+func (templateKind) prefix() string    { return "tmpl" }
 
 // The typed ids.
 type (
@@ -64,6 +66,7 @@ type (
 	Checkpoint  = ID[checkpointKind]
 	Grant       = ID[grantKind]
 	Notice      = ID[noticeKind]
+	Template    = ID[templateKind]
 )
 
 // New makes a fresh id. It panics only when the system has no randomness.

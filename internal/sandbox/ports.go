@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/netip"
 )
 
@@ -24,6 +26,43 @@ type Root struct {
 	Fingerprint string
 	// Warnings are sentences for people about what this root lacks here.
 	Warnings []string
+}
+
+// ErrNoImage reports a digest that no unpacked image has.
+var ErrNoImage = errors.New("there is no such image")
+
+// Images keeps root file systems that were unpacked from container images; the
+// digest of one is a template's name for Rootfs. All methods are safe for
+// concurrent use. Errors that people can do something about are faults.
+type Images interface {
+	// Name gives the full form of a reference to an image of a registry; one that
+	// is none is a fault. It asks nobody.
+	Name(ref string) (string, error)
+
+	// Pull unpacks what a registry has under a reference now, unless that image is
+	// there already. progress is called now and then with one short sentence.
+	Pull(ctx context.Context, ref string, progress func(string)) (Image, error)
+
+	// Import unpacks an archive: an OCI layout as a tar, what docker save writes, or
+	// a tar of a root file system, compressed or not. Again is no error.
+	Import(ctx context.Context, archive io.Reader, progress func(string)) (Image, error)
+
+	// Image finds an unpacked image; absent is ErrNoImage.
+	Image(digest string) (Image, error)
+
+	// Retain removes the images for whose digest keep says false. The caller sees
+	// to it that no machine has one of them as its root, and that none is being
+	// made that is wanted.
+	Retain(keep func(digest string) bool) error
+}
+
+// Image is an unpacked image.
+type Image struct {
+	Digest   string            `json:"digest"`  // sha256: and 64 hexadecimal digits; equal digests, equal files
+	Bytes    int64             `json:"bytes"`   // of its files
+	Entries  int64             `json:"entries"` // files, folders and links of its layers
+	Env      map[string]string `json:"env,omitempty"`
+	Warnings []string          `json:"warnings,omitempty"` // sentences for people about what it lacks here
 }
 
 // Network gives each machine its network namespace, and what is behind it. All

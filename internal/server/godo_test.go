@@ -18,6 +18,7 @@ import (
 	"paddock/internal/engine"
 	"paddock/internal/fault"
 	"paddock/internal/id"
+	"paddock/internal/server/gen"
 	"paddock/internal/session"
 )
 
@@ -126,6 +127,43 @@ func TestPublicClientUsesEnvironments(t *testing.T) {
 		t.Errorf("delete: %v %v", answer, err)
 	}
 	_ = check
+}
+
+func TestPublicClientUsesTemplates(t *testing.T) {
+	s := newStage()
+	client, check := public(t, s)
+	agents, ctx := client.HostedAgents, context.Background()
+	want := godo.HostedAgentTemplate{
+		TemplateID: s.template.ID.String(), Name: "tools", Status: godo.HostedAgentTemplateStatusReady,
+		CreatedAt: godo.Timestamp{Time: someTime}, UpdatedAt: godo.Timestamp{Time: someTime},
+		Spec: &godo.HostedAgentTemplateSpec{BaseTemplate: "coding-base", Image: &godo.HostedAgentTemplateImageSource{Registry: "registry.example.com:5000", Repository: "team/tools", Tag: "2026"}},
+	}
+	same := func(got *godo.HostedAgentTemplate) {
+		t.Helper()
+		got.CreatedAt.Time, got.UpdatedAt.Time = got.CreatedAt.UTC(), got.UpdatedAt.UTC()
+		equal(t, *got, want)
+	}
+	same(must[*godo.HostedAgentTemplate](t)(agents.CreateTemplate(ctx, &godo.HostedAgentTemplateCreateRequest{Name: "tools", BaseTemplate: "coding-base", SourceOCIRef: "x/y:1"})))
+	equal(t, s.wanted, engine.TemplateRequest{Name: "tools", Source: "x/y:1", Base: "coding-base", By: "laptop"})
+	same(must[*godo.HostedAgentTemplate](t)(agents.GetTemplate(ctx, want.TemplateID)))
+	equal(t, s.ref, want.TemplateID)
+	same(must[*godo.HostedAgentTemplate](t)(agents.UpdateTemplate(ctx, want.TemplateID, &godo.HostedAgentTemplateUpdateRequest{SourceOCIRef: "x/y:2"})))
+	equal(t, s.wanted, engine.TemplateRequest{Source: "x/y:2", By: "laptop"})
+	page := must[*godo.HostedAgentTemplatesListResponse](t)(agents.ListTemplates(ctx, &godo.HostedAgentTemplateListOptions{PageSize: 3, PageToken: "t"}))
+	equal(t, []any{len(page.Templates), page.NextPageToken}, []any{1, "next"})
+	same(&page.Templates[0])
+	gone := must[*godo.HostedAgentTemplateDeleteResponse](t)(agents.DeleteTemplate(ctx, want.TemplateID))
+	equal(t, *gone, godo.HostedAgentTemplateDeleteResponse{TemplateID: want.TemplateID, Deleted: true})
+	_ = check
+}
+
+func TestImageOnWire(t *testing.T) {
+	for ref, want := range map[string]gen.TemplateImage{
+		"index.docker.io/library/debian:13":        {Registry: "index.docker.io", Repository: "library/debian", Tag: "13"},
+		"registry.example.com:5000/a/b@sha256:abc": {Registry: "registry.example.com:5000", Repository: "a/b", Digest: "sha256:abc"},
+	} {
+		equal(t, imageOnWire(ref), want)
+	}
 }
 
 func TestPublicClientUsesSessions(t *testing.T) {

@@ -22,6 +22,7 @@ type surface interface {
 	sessions
 	environments
 	agentFolder
+	templates
 	runs
 	machine
 	history
@@ -56,6 +57,15 @@ type environments interface {
 type agentFolder interface {
 	Agents(ctx context.Context) (folder string, list []engine.AgentInstallation, err error)
 	RemoveAgent(ctx context.Context, name, version string) error
+}
+
+type templates interface {
+	CreateTemplate(ctx context.Context, team id.Team, req engine.TemplateRequest) (engine.TemplateView, error)
+	ImportTemplate(ctx context.Context, team id.Team, req engine.TemplateRequest, archive io.Reader) (engine.TemplateView, error)
+	Template(ctx context.Context, team id.Team, ref string) (engine.TemplateView, error)
+	Templates(ctx context.Context, team id.Team, size int, token string) ([]engine.TemplateView, string, error)
+	UpdateTemplate(ctx context.Context, team id.Team, ref string, req engine.TemplateRequest) (engine.TemplateView, error)
+	RemoveTemplate(ctx context.Context, team id.Team, ref string) (id.Template, error)
 }
 
 type runs interface {

@@ -52,5 +52,11 @@ var served = []route{
 	{"GET", "/configs/{environment}/sessions", listQuery, (*edge).listEnvironmentSessions},
 	{"GET", "/agents", nil, (*edge).listAgents},
 	{"DELETE", "/agents/{agent}/versions/{version}", nil, (*edge).removeAgent},
+	{"GET", "/templates", []string{"page_size", "page_token"}, (*edge).listTemplates},
+	{"POST", "/templates", nil, (*edge).createTemplate},
+	{"GET", "/templates/{template}", nil, (*edge).getTemplate},
+	{"PUT", "/templates/{template}", nil, (*edge).updateTemplate},
+	{"DELETE", "/templates/{template}", nil, (*edge).removeTemplate},
+	{"PUT", "/templates/{template}/image", nil, (*edge).importTemplate},
 	{"GET", "/regions", nil, (*edge).listRegions},
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +23,7 @@ import (
 	"paddock/internal/guestapi"
 	"paddock/internal/id"
 	"paddock/internal/policy"
+	"paddock/internal/sandbox"
 	"paddock/internal/session"
 	"paddock/internal/store"
 	"paddock/internal/team"
@@ -51,6 +53,7 @@ type stage struct {
 	history  *story
 
 	environment environment.Environment
+	template    engine.TemplateView
 
 	missing string // the name of a thing that is not there
 	err     error  // of every call but Authenticate
@@ -58,6 +61,8 @@ type stage struct {
 	mu     sync.Mutex // guards what was asked: some tests ask many things at once
 	create engine.CreateRequest
 	asked  engine.EnvironmentRequest
+	wanted engine.TemplateRequest
+	sent   string // as an image
 	list   engine.ListRequest
 	input  engine.Input
 	answer engine.Answer
@@ -92,6 +97,13 @@ func newStage() *stage {
 		history: newHistory(5),
 		environment: environment.Environment{
 			ID: id.New[id.Environment](), Name: "review-bot", Source: "agent: demo\nenv: {A: b}\n", ContentHash: "abc", CreatedBy: "laptop", CreatedAt: someTime,
+		},
+		template: engine.TemplateView{
+			Template: store.Template{
+				ID: id.New[id.Template](), Name: "tools", Source: "registry.example.com:5000/team/tools:2026", Base: "coding-base", State: store.TemplateReady,
+				Digest: "sha256:abc", CreatedBy: "laptop", CreatedAt: someTime, UpdatedAt: someTime,
+			},
+			Image: sandbox.Image{Digest: "sha256:abc", Bytes: 12, Entries: 3, Env: map[string]string{"A": "b"}, Warnings: []string{"one is lost"}},
 		},
 	}
 }
@@ -173,7 +185,45 @@ func (s *stage) Agents(context.Context) (string, []engine.AgentInstallation, err
 	one := engine.AgentInstallation{Agent: installed.Agent{Name: "codex", Version: "1.2.3", Current: true}, Sessions: 2}
 	return "/a", []engine.AgentInstallation{one}, s.err
 }
-func (s *stage) RemoveAgent(context.Context, string, string) error        { return s.err }
+func (s *stage) RemoveAgent(context.Context, string, string) error { return s.err }
+
+func (s *stage) CreateTemplate(_ context.Context, _ id.Team, req engine.TemplateRequest) (engine.TemplateView, error) {
+	s.mu.Lock()
+	s.wanted = req
+	s.mu.Unlock()
+	return s.template, s.err
+}
+
+func (s *stage) ImportTemplate(_ context.Context, _ id.Team, req engine.TemplateRequest, archive io.Reader) (engine.TemplateView, error) {
+	text, err := io.ReadAll(archive)
+	s.mu.Lock()
+	s.wanted, s.sent = req, string(text)
+	s.mu.Unlock()
+	return s.template, errors.Join(err, s.err)
+}
+
+func (s *stage) Template(_ context.Context, _ id.Team, ref string) (engine.TemplateView, error) {
+	s.mu.Lock()
+	s.ref = ref
+	s.mu.Unlock()
+	return s.template, s.err
+}
+
+func (s *stage) Templates(context.Context, id.Team, int, string) ([]engine.TemplateView, string, error) {
+	return []engine.TemplateView{s.template}, "next", s.err
+}
+
+func (s *stage) UpdateTemplate(_ context.Context, _ id.Team, ref string, req engine.TemplateRequest) (engine.TemplateView, error) {
+	s.mu.Lock()
+	s.ref, s.wanted = ref, req
+	s.mu.Unlock()
+	return s.template, s.err
+}
+
+func (s *stage) RemoveTemplate(context.Context, id.Team, string) (id.Template, error) {
+	return s.template.ID, s.err
+}
+
 func (s *stage) RemoveEnvironment(context.Context, id.Team, string) error { return s.err }
 
 func (s *stage) RemoveSession(context.Context, id.Team, string) error { return s.err }

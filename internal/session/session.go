@@ -41,6 +41,11 @@ type Session struct {
 	Sandbox id.Sandbox // zero until one is allocated
 	Usage              // of all its runs
 	Memory  string     // "kept", or "lost:<reason>" after a recovery that could not keep it
+	// Template is what its root was made of, and Image the digest of that root, which
+	// it keeps for life; empty until it has one. Both are zero where the root is a
+	// view of the host's own system.
+	Template id.Template
+	Image    string
 	// RestoredTo is when the files were as they were found at the last recovery
 	// that lost the memory; zero when none did.
 	RestoredTo time.Time

@@ -95,6 +95,16 @@ type Reader interface {
 	// Environments lists a team's environments that are not removed, newest first.
 	Environments(ctx context.Context, filter EnvironmentFilter) ([]environment.Environment, error)
 
+	// Template finds one template of any team.
+	Template(ctx context.Context, template id.Template) (Template, error)
+
+	// Templates lists templates, newest first.
+	Templates(ctx context.Context, filter TemplateFilter) ([]Template, error)
+
+	// ImagesInUse lists the digests of images that a template, a session that is not
+	// over, or one whose machine is not gone yet, has; each once.
+	ImagesInUse(ctx context.Context) ([]string, error)
+
 	// Machine finds the machine of a session.
 	Machine(ctx context.Context, session id.Session) (Machine, error)
 
@@ -157,6 +167,13 @@ type Tx interface {
 	// from it keep it. ErrNotFound when it is absent, or removed already.
 	RemoveEnvironment(environment id.Environment, at time.Time) error
 
+	// SaveTemplate inserts a template or stores it over the one with the same id. A
+	// team has one of each name.
+	SaveTemplate(t Template) error
+
+	// DeleteTemplate forgets a template; absent is no error.
+	DeleteTemplate(template id.Template) error
+
 	// DeleteMachine forgets a session's machine; absent is no error.
 	DeleteMachine(session id.Session) error
 
@@ -218,6 +235,8 @@ type SessionFilter struct {
 	Search string // a part of the name or of the id, case-insensitive
 	// Environment chooses those that were made from it.
 	Environment id.Environment
+	// Template chooses those whose root was made of it.
+	Template id.Template
 	// Adapter and AdapterVersion choose those of an agent and of one version of it.
 	Adapter        string
 	AdapterVersion string

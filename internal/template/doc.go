@@ -1,6 +1,7 @@
 // Package template makes the root file systems that machines start from.
 //
-// There is one template so far, "host": an allow-listed view of this machine's
+// A template whose name is a digest is an image that was unpacked before; see the
+// package image. The other one is "host": an allow-listed view of this machine's
 // own system, pinned as a farm of hard links, so that what is installed or
 // removed on the host later neither shows in a running machine nor breaks it.
 // No data is copied. Beside the links there are a few composed files, among

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"paddock/internal/sandbox"
+	"paddock/internal/template/image"
 )
 
 // Host is the name of the template that shows this machine's own system.
@@ -29,6 +30,8 @@ type Options struct {
 	// Exclude are absolute paths of the host that are never part of a
 	// template, e.g. the server's data folder.
 	Exclude []string
+	// Images are what templates that are digests are made of; nil: there are none.
+	Images *image.Images
 	// Logger gets one line per farm built or removed.
 	Logger *slog.Logger
 }
@@ -39,6 +42,7 @@ type Templates struct {
 	dir     string
 	exclude []string
 	source  string // "/"; tests have another
+	images  *image.Images
 	logger  *slog.Logger
 
 	mu   sync.Mutex
@@ -77,7 +81,7 @@ func New(options Options) (*Templates, error) {
 		}
 		exclude = append(exclude, filepath.Clean(path))
 	}
-	return &Templates{dir: dir, exclude: exclude, source: "/", logger: options.Logger}, nil
+	return &Templates{dir: dir, exclude: exclude, source: "/", images: options.Images, logger: options.Logger}, nil
 }
 
 // Prepare is part of sandbox.Rootfs. The first call of a process looks at the
@@ -85,6 +89,13 @@ func New(options Options) (*Templates, error) {
 // it before; later calls give what the first gave, whatever was installed since.
 // A Prepare that failed may be tried again.
 func (t *Templates) Prepare(ctx context.Context, template string, progress func(string)) (sandbox.Root, error) {
+	if t.images != nil && strings.HasPrefix(template, "sha256:") {
+		root, err := t.images.Root(template)
+		if errors.Is(err, sandbox.ErrNoImage) {
+			err = fmt.Errorf("image %s is not on this host any more: %w", template, err)
+		}
+		return root, err
+	}
 	if template != Host {
 		return sandbox.Root{}, fmt.Errorf("template %q is unknown; there is: %s", template, Host)
 	}

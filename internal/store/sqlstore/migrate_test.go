@@ -153,6 +153,12 @@ func checkOldData(t *testing.T, s *Store, version int64) {
 	if version >= 18 {
 		want.AdapterVersion = "1.2.3"
 	}
+	if version >= 19 {
+		want.Template, want.Image = parsed[id.Template](t, "tmpl"+oldID), "sha256:abc"
+		gotTemplate, err := s.Template(ctx, want.Template)
+		same(t, err, gotTemplate, store.Template{ID: want.Template, Team: tm, Name: "tools", Source: "registry/x", Base: "base", State: store.TemplateReady,
+			Digest: "sha256:abc", Reason: "once", CreatedBy: "laptop", CreatedAt: at(22), UpdatedAt: at(23)})
+	}
 	got, err := s.Session(ctx, tm, "old")
 	same(t, err, got, want)
 	gotEnv, err := s.Environment(ctx, env)

@@ -18,7 +18,8 @@ var (
 	sessionIdentity = strings.Fields("id team_id name name_key adapter created_at_us")
 	sessionHistory  = strings.Fields("last_seq last_event_at_us history_bytes")
 	sessionMutable  = strings.Fields(`generation environment_id state pause_reason pause_pending reason terminal
-		idle_timeout_ms keep_warm resume_on_topoff openai_session active_at_us deadline_us ended_at_us sandbox_id memory tokens_in tokens_out cost_micros restored_to_us adapter_version`)
+		idle_timeout_ms keep_warm resume_on_topoff openai_session active_at_us deadline_us ended_at_us sandbox_id memory tokens_in tokens_out cost_micros restored_to_us
+		adapter_version template_id image`)
 
 	sessionColumns = append(append(append([]string{}, sessionIdentity...), sessionHistory...), sessionMutable...)
 	selectSession  = "SELECT " + strings.Join(sessionColumns, ", ") + " FROM sessions"
@@ -63,6 +64,7 @@ func sessionMutableValues(s session.Session) []any {
 		s.Generation, ref(s.Environment), string(s.State), string(s.PauseReason), string(s.PausePending), s.Reason, s.Terminal,
 		s.IdleTimeout.Milliseconds(), s.KeepWarm, s.ResumeOnTopoff, s.OpenAISession, moment(s.ActiveAt), moment(s.Deadline),
 		moment(s.EndedAt), ref(s.Sandbox), s.Memory, s.TokensIn, s.TokensOut, s.CostMicros, moment(s.RestoredTo), s.AdapterVersion,
+		ref(s.Template), s.Image,
 	}
 }
 
@@ -74,6 +76,7 @@ func scanSession(rows *sql.Rows) (s session.Session, err error) {
 		&s.Generation, idInto(&s.Environment), &s.State, &s.PauseReason, &s.PausePending, &s.Reason, &s.Terminal,
 		millisInto(&s.IdleTimeout), &s.KeepWarm, &s.ResumeOnTopoff, &s.OpenAISession, momentInto(&s.ActiveAt), momentInto(&s.Deadline),
 		momentInto(&s.EndedAt), idInto(&s.Sandbox), &s.Memory, &s.TokensIn, &s.TokensOut, &s.CostMicros, momentInto(&s.RestoredTo), &s.AdapterVersion,
+		idInto(&s.Template), &s.Image,
 	)
 	return s, err
 }
@@ -122,6 +125,9 @@ func (q queries) Sessions(ctx context.Context, f store.SessionFilter) ([]session
 	}
 	if f.AdapterVersion != "" {
 		w.add("adapter_version = %s", f.AdapterVersion)
+	}
+	if !f.Template.IsZero() {
+		w.add("template_id = %s", f.Template.String())
 	}
 	if !f.Before.IsZero() {
 		w.add("id < %s", f.Before.String())

@@ -61,6 +61,7 @@ func (f *fixture) session(name string) session.Session {
 		ID: id.New[id.Session](), Team: f.team, Name: name, Adapter: "demo", State: session.Provisioning, Generation: 1,
 		IdleTimeout: 15 * time.Minute, KeepWarm: true, ResumeOnTopoff: true, OpenAISession: "oai", CreatedAt: start,
 		ActiveAt: start.Add(time.Second), Deadline: start.Add(2 * time.Minute), Memory: "kept",
+		Template: id.New[id.Template](), Image: "sha256:of-its-own",
 	}
 }
 

@@ -21,6 +21,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"event", eventCases},
 		{"team event", teamEventCases},
 		{"record", recordCases},
+		{"template", templateCases},
 		{"census", censusCases},
 		{"receipt", receiptCases},
 		{"notice", noticeCases},
