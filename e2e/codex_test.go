@@ -61,6 +61,12 @@ func TestCodexKeepsToItsGate(t *testing.T) {
 			t.Errorf("%s: the agent said %q", text, said)
 		}
 	}
+	if _, said := st.wantCompleted(id, `CALL: exec_command {"cmd":"echo x > secret.txt","workdir":"/workspace"}`); !strings.Contains(said, "denied by policy") {
+		t.Errorf("the agent said %q", said)
+	}
+	if _, said := st.wantCompleted(id, `CALL: exec_command {"cmd":"echo x > ../workspace/secret.txt","workdir":"/tmp"}`); !strings.Contains(said, "denied by policy") {
+		t.Errorf("the agent said %q", said)
+	}
 	if got := st.sh(id, "ls; pgrep -x bash; true"); got != "" {
 		t.Errorf("there is %q", got)
 	}

@@ -98,6 +98,8 @@ func question(d client.ApprovalDetails) string {
 	switch {
 	case d.Question != "":
 		return oneLine(d.Question, 200)
+	case d.Command != "" && d.Dir != "":
+		return "in " + oneLine(d.Dir, 60) + " run " + oneLine(d.Command, 200)
 	case d.Command != "":
 		return "run " + oneLine(d.Command, 200)
 	case d.Path != "":

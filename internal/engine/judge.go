@@ -35,7 +35,7 @@ func stricter(a, b policy.Action) bool { return a != b && (a == policy.Deny || b
 // policy has no word for, only rules for any tool and the default speak.
 func wants(q guestapi.Ask) policy.Call {
 	d := q.Details
-	call := policy.Call{Tool: "other", Paths: d.Paths, URL: d.URL, Command: d.Command}
+	call := policy.Call{Tool: "other", Paths: d.Paths, URL: d.URL, Command: d.Command, Dir: d.Dir}
 	if len(call.Paths) == 0 && d.Path != "" && d.Kind == "" { // a guest of an older build
 		call.Paths = []string{d.Path}
 	}

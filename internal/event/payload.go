@@ -65,12 +65,18 @@ type AskDetails struct {
 
 	Paths   []string `json:"paths,omitempty"`   // in full, the files that it names, and where their links lead
 	URL     string   `json:"url,omitempty"`     // that it fetches
+	Dir     string   `json:"dir,omitempty"`     // where Command runs, if not in the workspace itself
 	Guessed bool     `json:"guessed,omitempty"` // Command is no more than the title
 	Because string   `json:"because,omitempty"` // the rule by which a person is asked, set by the engine
 }
 
 // Gist is what it is about, in one text: a command, a path, or the agent's words.
-func (d AskDetails) Gist() string { return cmp.Or(d.Command, d.Path, d.Title) }
+func (d AskDetails) Gist() string {
+	if d.Command != "" && d.Dir != "" {
+		return d.Command + " (in " + d.Dir + ")"
+	}
+	return cmp.Or(d.Command, d.Path, d.Title)
+}
 
 // Asked is the payload of HumanInputRequested.
 type Asked struct {

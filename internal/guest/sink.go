@@ -102,7 +102,7 @@ func (s *sink) Ask(ask guestapi.Ask, source Source) {
 	ask.ToolCallID, d.Tool, d.Title = clip(ask.ToolCallID, maxWord), clip(d.Tool, maxWord), clip(d.Title, maxWord)
 	d.Command, d.Path, d.Question = abridge(d.Command, maxAsked), abridge(d.Path, 4*maxWord), abridge(d.Question, maxAsked)
 	d.Schema, ask.Payload = cutJSON(d.Schema), cutJSON(ask.Payload)
-	d.Kind = clip(d.Kind, maxWord)
+	d.Kind, d.Dir = clip(d.Kind, maxWord), abridge(d.Dir, 4*maxWord)
 	if len(d.Input) > maxPayload || !json.Valid(d.Input) || !utf8.Valid(d.Input) {
 		d.Input = nil // a part of it would be taken for the whole
 	}

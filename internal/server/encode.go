@@ -73,7 +73,7 @@ func approvalOnWire(a approval.Approval) gen.Approval {
 		RequestID: a.ID.String(), SessionID: a.Session.String(), RunID: a.Run.String(), Action: string(a.Asked.Action),
 		Details: gen.ApprovalDetails{
 			Tool: d.Tool, Kind: d.Kind, Command: d.Command, Path: d.Path, Title: d.Title, Question: d.Question, Schema: d.Schema,
-			Input: d.Input, Editable: d.Editable, Paths: d.Paths, URL: d.URL, Guessed: d.Guessed, Because: d.Because,
+			Input: d.Input, Editable: d.Editable, Paths: d.Paths, URL: d.URL, Dir: d.Dir, Guessed: d.Guessed, Because: d.Because,
 		},
 		Payload: a.Asked.Payload, Deadline: a.Deadline.UTC(), State: string(a.State), Actor: a.Actor, Reason: a.Reason,
 		RequestedAt: a.At.UTC(), ResolvedAt: a.EndedAt.UTC(), Input: a.Input, GrantID: a.Grant.String(),

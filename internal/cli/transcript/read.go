@@ -161,6 +161,8 @@ func wanted(d client.ApprovalDetails) string {
 	switch {
 	case d.Question != "":
 		return plain.Clean(d.Question)
+	case d.Command != "" && d.Dir != "":
+		return plain.Clean(d.Command) + " (in " + plain.CleanLine(d.Dir) + ")"
 	case d.Command != "":
 		return plain.Clean(d.Command)
 	case d.Path != "":

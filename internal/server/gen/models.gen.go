@@ -162,6 +162,9 @@ type ApprovalDetails struct {
 	// Command The command to run.
 	Command string `json:"command,omitempty,omitzero"`
 
+	// Dir Where the command runs, if not in the workspace itself.
+	Dir string `json:"dir,omitempty,omitzero"`
+
 	// Editable The agent takes another input together with the permission.
 	Editable bool `json:"editable,omitempty,omitzero"`
 

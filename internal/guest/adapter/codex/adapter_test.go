@@ -88,6 +88,9 @@ func TestCalls(t *testing.T) {
 		if q.Action != event.ActionBash || q.Wait != guestapi.WaitElsewhere || !q.Details.Editable || q.Details.Kind != "execute" {
 			t.Errorf("%+v", q)
 		}
+		if away := q.ToolCallID == "away"; away != (q.Details.Dir == "/etc") || away != strings.Contains(string(q.Details.Input), `"workdir":"/etc"`) {
+			t.Errorf("%+v", q)
+		}
 		return answers[q.Details.Command]
 	}
 	end := s.turn(`hook c1 Bash {"command":"ls"}
@@ -98,6 +101,7 @@ hook c5 Bash {"command":"why"}
 hook c6 Bash {"command":"edit"}
 hook c7 Bash {"command":"apply_patch <<'E'\n*** Begin Patch\n*** End Patch\nE"}
 hook c9 collaborationspawn_agent {}
+hook away Bash {"command":"ls"}
 hook stranger Bash {"command":"ls"}
 hook c8 request_user_input {}
 gate guessed

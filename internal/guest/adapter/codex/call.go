@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"path"
 	"slices"
@@ -36,7 +37,7 @@ type call struct {
 	id      string
 	tool    string
 	command string          // of a command
-	input   json.RawMessage // of others
+	input   json.RawMessage // of a call of an MCP server
 	gate    string          // by what the gate knows the command
 
 	judged  chan struct{} // closed when it is known whether a person decides
@@ -56,9 +57,12 @@ type approval struct {
 }
 
 func newCall(in hookCall) *call {
-	c := &call{id: in.ID, tool: in.Tool, input: in.Input, judged: make(chan struct{}), decided: make(chan struct{})}
-	if in.Tool == shellTool {
-		c.command = in.field("command")
+	c := &call{id: in.ID, tool: in.Tool, judged: make(chan struct{}), decided: make(chan struct{})}
+	switch {
+	case in.Tool == shellTool:
+		c.command, c.gate = in.field("command"), rand.Text()
+	case in.mcp():
+		c.input = in.Input
 	}
 	return c
 }
@@ -84,6 +88,10 @@ func (a *adapter) ask(in hookCall) guestapi.Ask {
 	switch {
 	case in.Tool == shellTool:
 		q.Action, q.Wait, d.Command, d.Editable = event.ActionBash, guestapi.WaitElsewhere, in.field("command"), true
+		d.Input = in.shown(a.dir)
+		if dir := in.dir(a.dir); dir != a.dir {
+			d.Dir = dir
+		}
 	case in.Tool == patchTool:
 		d.Paths = named.Files(in.dir(a.dir), patched(in.field("command")))
 		if len(d.Paths) > 0 {
@@ -115,9 +123,14 @@ func (in hookCall) kind() string {
 	return "other"
 }
 
-// shown is the input for the history.
-func (in hookCall) shown() json.RawMessage {
-	if in.Tool == patchTool {
+// shown is the input for the history, with the folder of a command that runs
+// elsewhere than in the workspace: nobody is to allow it for there by allowing it
+// for here.
+func (in hookCall) shown(workspace string) json.RawMessage {
+	switch dir := in.dir(workspace); {
+	case in.Tool == shellTool && dir != workspace:
+		return object(map[string]any{"command": in.field("command"), "workdir": dir})
+	case in.Tool == patchTool:
 		patch := in.field("command")
 		paths := patched(patch)
 		return object(map[string]any{"path": firstOf(paths...), "paths": paths, "patch": patch})

@@ -181,11 +181,14 @@ func (k *fake) play(script string) {
 func (k *fake) hook(rest string) {
 	id, rest, _ := strings.Cut(rest, " ")
 	tool, input, _ := strings.Cut(rest, " ")
-	thread := "thread-1"
+	thread, dir := "thread-1", "/workspace"
+	if id == "away" {
+		dir = "/etc"
+	}
 	if id == "stranger" {
 		thread = "thread-2"
 	}
-	answer, err := inquire(os.Getenv(fakeSocket), gateAsk{Hook: &hookCall{Thread: thread, ID: id, Tool: tool, Input: json.RawMessage(input), Cwd: "/workspace"}}, time.Minute)
+	answer, err := inquire(os.Getenv(fakeSocket), gateAsk{Hook: &hookCall{Thread: thread, ID: id, Tool: tool, Input: json.RawMessage(input), Cwd: dir}}, time.Minute)
 	switch {
 	case err != nil:
 		k.say(fmt.Sprintf("hook: %v\n", err))

@@ -10,12 +10,18 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"paddock/internal/guestapi"
 )
 
-// maxAsked bounds a question of the hook, in bytes: patches are long.
-const maxAsked = 32 << 20
+// What one who asks without end may cost. Codex asks about a few calls at a time;
+// of one that is too long, or too many, nothing is let through.
+const (
+	maxAsked   = 4 << 20 // bytes of a question: patches are long
+	maxAskers  = 32      // at a time
+	askingTime = 10 * time.Second
+)
 
 // gateAsk is a question of the hook or the gate, gateAnswer the answer: one line of JSON each.
 type gateAsk struct {
@@ -67,14 +73,14 @@ func (g *gate) accept() {
 			return // closed
 		}
 		g.mu.Lock()
-		open := g.conns != nil
-		if open {
+		taken := g.conns != nil && len(g.conns) < maxAskers
+		if taken {
 			g.conns[conn] = true
 		}
 		g.mu.Unlock()
-		if !open {
+		if !taken {
 			_ = conn.Close()
-			return
+			continue
 		}
 		g.work.Go(func() { g.serve(conn) })
 	}
@@ -101,6 +107,7 @@ func (g *gate) serve(conn net.Conn) {
 		delete(g.conns, conn)
 		g.mu.Unlock()
 	}()
+	_ = conn.SetReadDeadline(time.Now().Add(askingTime)) // a connection has deadlines
 	line, err := bufio.NewReader(io.LimitReader(conn, maxAsked)).ReadBytes('\n')
 	var asked gateAsk
 	if err != nil || json.Unmarshal(line, &asked) != nil {

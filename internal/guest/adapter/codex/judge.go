@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"strings"
 	"time"
@@ -13,6 +12,9 @@ import (
 // judgeTime is how long the hook waits for the host before it does what it does
 // where a person decides. Codex gives a call up after 30 s.
 const judgeTime = 10 * time.Second
+
+// maxName bounds the names of calls and tools, in bytes; Codex's are far shorter.
+const maxName = 512
 
 // hookAnswer is what the hook tells Codex; nothing at all lets a call go on.
 type hookAnswer struct {
@@ -51,7 +53,7 @@ func (a *adapter) judge(in hookCall) *hookAnswer {
 	a.mu.Lock()
 	t := a.turn
 	a.mu.Unlock()
-	if t == nil || in.ID == "" {
+	if t == nil || in.ID == "" || len(in.ID) > maxName || len(in.Tool) > maxName {
 		return denies(noTurn)
 	}
 	if !t.plays(in.Thread) {
@@ -62,7 +64,7 @@ func (a *adapter) judge(in hookCall) *hookAnswer {
 	}
 	raw, _ := json.Marshal(in) // it was decoded from JSON
 	source := guest.Source{Type: "PreToolUse", Raw: raw}
-	if !t.say.asked(in.ID, a.called(in.Tool), in.kind(), in.shown(), source) {
+	if !t.say.asked(in.ID, a.called(in.Tool), in.kind(), in.shown(a.dir), source) {
 		return denies(noTurn)
 	}
 	if in.Tool == questionTool {
@@ -75,9 +77,6 @@ func (a *adapter) judge(in hookCall) *hookAnswer {
 		return t.refuse(in.ID, noOthers)
 	}
 	c, q := newCall(in), a.ask(in)
-	if in.Tool == shellTool {
-		c.gate = rand.Text()
-	}
 	q.Key = t.sink.NewKey()
 	if !t.open(q.Key, ask{call: c}) {
 		return t.refuse(in.ID, noTurn)
@@ -105,6 +104,9 @@ func (t *turn) plays(thread string) bool {
 func (t *turn) verdict(c *call, q guestapi.Ask) *hookAnswer {
 	t.mu.Lock()
 	decided, answer := c.isDecided(), c.answer
+	if decided {
+		c.command, c.gate = "", "" // the gate is not needed
+	}
 	t.mu.Unlock()
 	switch {
 	case decided && answer.Decision == guestapi.Allow:
