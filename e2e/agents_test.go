@@ -45,6 +45,7 @@ var realAgents = []realAgent{
 		name: "codex", size: "medium", key: "none-needed",
 		env:   map[string]string{"OPENAI_BASE_URL": "$MODEL/v1", "OPENAI_API_KEY": "none-needed"},
 		edits: true, tellsWhy: true,
+		lacks: map[string]string{"read denied": "has no tool of its own that reads files; it reads them with commands"},
 	},
 }
 
@@ -201,7 +202,7 @@ func (st *stage) killAgent(id string) {
 	if len(before) == 0 {
 		st.t.Fatal("no process of the agent runs")
 	}
-	st.sh(id, "kill -9 "+strings.Join(before, " "))
+	st.asRoot(id, "kill -9 "+strings.Join(before, " "))
 	st.waitExec(id, "for p in "+strings.Join(before, " ")+"; do [ -e /proc/$p ] && echo lives; done; true", "")
 }
 

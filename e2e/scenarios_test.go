@@ -47,8 +47,9 @@ var acts = []act{
 	}},
 	{"rules decide", "permissions:\n  default: deny\n  rules:\n    - {tool: bash, match: {command: \"echo *\"}, action: allow}\n    - {tool: mcp.echo.*, action: allow}\n" +
 		"tools: [{name: echo, command: [/usr/bin/python3, -c, " + fmt.Sprintf("%q", echoServer) + "]}]\n", []scenario{
-		{"allowed", playAllowed}, {"denied", playDenied}, {"mcp", playMCP}, {"killed in a run", playKilledIn},
+		{"allowed", playAllowed}, {"denied", playDenied}, {"read denied", playReadDenied}, {"mcp", playMCP}, {"killed in a run", playKilledIn},
 	}},
+	{"root, in its workspace alone", "run_as: root\npermissions: {default: allow, filesystem: {mode: workspace}}\n", []scenario{{"confined root", playConfinedRoot}}},
 	{"model refuses", "", []scenario{{"model error", playModelError}}},
 	{"model is overloaded", "", []scenario{{"model overloaded", playOverloaded}}},
 	{"stream is cut", "", []scenario{{"cut", playCut}}},
@@ -328,6 +329,30 @@ func playDenied(st *stage, id string) {
 	if st.agent.tellsWhy && st.far.model.heard("permissions.default is deny") == 0 {
 		st.t.Error("the model was not told why")
 	}
+}
+
+// A file that is read by the agent's own tool comes before the rules, too.
+func playReadDenied(st *stage, id string) {
+	st.sh(id, "echo its content > secret.txt")
+	run := st.send(id, "READ: /workspace/secret.txt")
+	end, asks := st.settle(id, run, godo.HostedAgentHITLOutcomeApprove)
+	if end.Kind != godo.HostedAgentEventKindRunCompleted || len(asks) > 0 {
+		st.t.Errorf("ended as %s %s after %d questions", end.Kind, end.Payload, len(asks))
+	}
+	if st.far.model.heard("its content") > 0 {
+		st.t.Error("the model was told a file that may not be read")
+	}
+	st.waitDenied(id, "/workspace/secret.txt")
+}
+
+// Root of the sandbox is as confined as its user, and remembers when it is killed.
+func playConfinedRoot(st *stage, id string) {
+	st.wantCompleted(id, "RUN: touch /etc/made; id -u > here.txt")
+	if got := st.sh(id, "cat here.txt; ls /etc/made 2>/dev/null; true"); got != "0\n" {
+		st.t.Errorf("there is %q", got)
+	}
+	st.killAgent(id)
+	st.outlives(id)
 }
 
 func playMCP(st *stage, id string) {

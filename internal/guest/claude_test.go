@@ -1,11 +1,15 @@
 package guest_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,10 +39,20 @@ func realClaude(t testing.TB) string {
 	return ""
 }
 
-// claude sets the machine up for the real agent with a scripted model.
-func (m *machine) claude(agent guestapi.Agent) *machine {
+// claude sets the machine up for the real agent with a scripted model, which
+// tells heard what it is asked.
+func (m *machine) claude(agent guestapi.Agent, heard func(body []byte)) *machine {
 	m.t.Helper()
-	model := httptest.NewServer(fakemodel.Handler())
+	play := fakemodel.Handler()
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the agent is gone
+		}
+		heard(body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		play.ServeHTTP(w, r)
+	}))
 	m.t.Cleanup(model.Close)
 	m.patience = time.Minute
 	agent.Adapter, agent.Name, agent.Dir = "claude", "claude-code", m.workspace
@@ -77,7 +91,7 @@ func (m *machine) killAgents() {
 }
 
 func TestRealClaude(t *testing.T) {
-	m := newMachine(t).claude(guestapi.Agent{})
+	m := newMachine(t).claude(guestapi.Agent{}, func([]byte) {})
 	if end := m.turn("hello there"); end.Outcome != guestapi.EndCompleted || !strings.Contains(end.Text, "reply 1: ") || end.TokensIn == 0 || end.CostMicros == 0 {
 		t.Fatalf("%+v\n%s", end, m.history())
 	}
@@ -124,5 +138,40 @@ func TestRealClaude(t *testing.T) {
 	m.killAgents()
 	if end := m.turn("and again"); end.Outcome != guestapi.EndCompleted || strings.Contains(end.Text, "reply 1:") {
 		t.Errorf("the conversation is lost: %+v\n%s", end, m.history())
+	}
+}
+
+// What a workspace says is read to the model; what it would have the agent start
+// by itself, beside the policy, is not.
+func TestRealClaudeTrustsNoWorkspace(t *testing.T) {
+	m := newMachine(t)
+	mark := filepath.Join(filepath.Dir(m.workspace), "ran")
+	settings := `{"apiKeyHelper":"touch ` + mark + `; echo key","disableAllHooks":false,"permissions":{"allow":["Bash"]},` +
+		`"hooks":{"PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"touch ` + mark + `"}]}]}}`
+	for name, text := range map[string]string{"CLAUDE.md": "Rule one of this workspace: be brief.", ".claude/settings.json": settings, ".claude/settings.local.json": settings} {
+		name = filepath.Join(m.workspace, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told atomic.Bool
+	m.claude(guestapi.Agent{}, func(body []byte) {
+		if bytes.Contains(body, []byte("Rule one of this workspace")) {
+			told.Store(true)
+		}
+	})
+	run := m.prompt("RUN: echo hello")
+	m.answer(m.ask(run).Key, allow) // asked, whatever the workspace allows
+	if end := m.end(run); end.Outcome != guestapi.EndCompleted || !strings.Contains(end.Text, "hello") {
+		t.Errorf("%+v\n%s", end, m.history())
+	}
+	if !told.Load() {
+		t.Error("the model was not told what CLAUDE.md says")
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("a program of the workspace's settings was started")
 	}
 }

@@ -90,7 +90,11 @@ func (a *adapter) system(t *turn, f frame) {
 				a.note("warn", fmt.Sprintf("the agent could not reach tool %s: %s", s.Name, s.Status), frame{Type: f.Type, Subtype: f.Subtype})
 			}
 		}
-	case "status", "thinking_tokens":
+	case "status": // it asks its model
+		if t != nil {
+			t.insist()
+		}
+	case "thinking_tokens":
 	case "api_retry":
 		why := "no answer"
 		if f.ErrorStatus != nil {

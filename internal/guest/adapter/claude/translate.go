@@ -64,6 +64,7 @@ func (x *translation) piece(f frame, source guest.Source) {
 	switch {
 	case e.Type == "message_start":
 		x.streamed = e.Message.ID
+		x.turn.insist()
 	case e.Delta.Type == "text_delta":
 		x.speak(e.Delta.Text, false, source)
 		return

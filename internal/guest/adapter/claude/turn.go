@@ -138,12 +138,19 @@ func (t *turn) give(p *process, prompt guestapi.Prompt) bool {
 	return true
 }
 
-// begin notes that the agent is at the prompt. One that was cancelled before
-// that was told to stop when there was nothing to stop.
+// begin notes that the agent is at the prompt.
 func (t *turn) begin() {
 	t.mu.Lock()
-	again := t.cancelled && !t.begun
 	t.begun = true
+	t.mu.Unlock()
+	t.insist()
+}
+
+// insist tells an agent once more to stop that goes on though it was told: it was
+// told when there was nothing to stop.
+func (t *turn) insist() {
+	t.mu.Lock()
+	again := t.cancelled || t.refused != ""
 	t.mu.Unlock()
 	if again {
 		t.process.interrupt()
