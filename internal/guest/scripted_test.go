@@ -272,3 +272,57 @@ func TestStderrIsLoggedWithinBounds(t *testing.T) {
 		t.Errorf("%.2000s", said)
 	}
 }
+
+// What an agent says of its troubles in the text of its answer is told as such.
+func TestTroublesInText(t *testing.T) {
+	const name, used = `{"id":$ID,"result":{"protocolVersion":1,"agentInfo":{"name":"Copilot"}}}`, `{"id":$ID,"result":{"stopReason":"end_turn","usage":{"inputTokens":3,"outputTokens":1}}}`
+	retry, wrong := chunk(`"Info: Request failed. Retrying..."`), chunk(`"Error: status 529 from the model"`)
+	for _, c := range []struct {
+		name, initialize string
+		said             []string
+		outcome          guestapi.EndOutcome
+		code             event.FailureCode
+		text             string
+	}{
+		{"an error at the end", name, []string{retry, wrong, endTurn}, guestapi.EndFailed, event.ModelError, "status 529 from the model"},
+		{"a time-out", name, []string{chunk(`"Error: model request timed out"`), endTurn}, guestapi.EndFailed, event.ModelTimeout, "model request timed out"},
+		{"an answer follows", name, []string{wrong, chunk(`"but done"`), endTurn}, guestapi.EndCompleted, 0, "Error: status 529 from the modelbut done"},
+		{"the model said so", name, []string{wrong, used}, guestapi.EndCompleted, 0, "Error: status 529 from the model"},
+		{"a notice", name, []string{retry, chunk(`"Info: /workspace/a"`), chunk(`"Info: fine"`), used}, guestapi.EndCompleted, 0, "Info: fine"},
+		{"another agent", `{"id":$ID,"result":{"protocolVersion":1}}`, []string{retry, wrong, endTurn}, guestapi.EndCompleted, 0, "Info: Request failed. Retrying...Error: status 529 from the model"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMachine(t).scripted(map[string][]string{"initialize": {c.initialize}, "session/prompt": c.said})
+			end := m.turn("go")
+			if end.Outcome != c.outcome || end.Code != c.code || end.Text+end.Message != c.text {
+				t.Errorf("%+v", end)
+			}
+		})
+	}
+}
+
+// A session is put into the mode in which its agent asks, after it was made and
+// after it was loaded, unless it is in it; an agent that cannot is not used.
+func TestMode(t *testing.T) {
+	m := newMachine(t)
+	argv := m.script(map[string][]string{
+		"initialize":       {`{"id":$ID,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true},"authMethods":[{"id":"key"}]}}`},
+		"authenticate":     {`{"id":$ID,"result":{}}`, chunk(`"auth $PARAMS"`)},
+		"session/new":      {`{"id":$ID,"result":{"sessionId":"s1","modes":{"currentModeId":"lax"}}}`},
+		"session/load":     {`{"id":$ID,"result":{"modes":{"currentModeId":"lax"}}}`},
+		"session/set_mode": {updated(`{"sessionUpdate":"mode_was_set","to":$PARAMS}`), `{"id":$ID,"result":{}}`},
+		"session/prompt":   {"EXIT"},
+	})
+	config := guestapi.Config{Session: "s", Agent: guestapi.Agent{Adapter: "acp", Argv: argv, Dir: m.workspace, Mode: "strict", Auth: "key", Env: map[string]string{"OF_THE_AGENT": "1"}}}
+	if err := m.guest().Configure(m.ctx(), config); err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 2; n++ {
+		if end := m.turn("go"); end.Message != "agent exited with code 5" {
+			t.Fatalf("%+v", end)
+		}
+		if set := strings.Count(m.history(), "mode_was_set"); set != n {
+			t.Errorf("the mode was set %d times in %d starts\n%s", set, n, m.history())
+		}
+	}
+}

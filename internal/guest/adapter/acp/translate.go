@@ -16,9 +16,10 @@ const maxAnswer = 64 << 10
 
 // translation turns the updates of one turn into reports.
 type translation struct {
-	sink  guest.Sink
-	tools map[string]*tool
-	order []*tool
+	sink   guest.Sink
+	spoken bool // see spoken
+	tools  map[string]*tool
+	order  []*tool
 
 	mu       sync.Mutex // held while an update is translated
 	over     bool       // the turn has ended: later updates are not its own
@@ -27,6 +28,8 @@ type translation struct {
 	speech   joiner
 	thought  joiner
 	spend    *update // the last usage_update
+
+	complaint string // the last piece of text, if it was an error
 }
 
 func newTranslation(sink guest.Sink) translation {
@@ -81,6 +84,9 @@ func (x *translation) chunk(u update, source guest.Source, thought bool) bool {
 	}
 	text := join.add(block["text"])
 	if !thought {
+		if x.aside(text, source) {
+			return true
+		}
 		x.remember(text)
 	}
 	if text != "" {

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 
 	"paddock/internal/event"
@@ -72,6 +73,9 @@ func (a *adapter) play(ctx context.Context, t *turn, prompt guestapi.Prompt) gue
 		return end
 	}
 	end := t.conclude(result)
+	if code, message, wrong := t.say.failure(result); wrong && !t.isCancelled() {
+		end = failed(code, message)
+	}
 	t.say.finish(end.Outcome == guestapi.EndCompleted)
 	a.spend(t, result, guest.Source{Type: "session/prompt", Raw: answer.Raw}, &end)
 	return end
@@ -98,6 +102,7 @@ func (t *turn) give(p *process, prompt guestapi.Prompt) (rpc.Pending, bool) {
 		return rpc.Pending{}, false
 	}
 	t.process = p
+	t.say.spoken = spoken[strings.ToLower(p.capabilities.Info.Name)]
 	t.call = p.Begin("session/prompt", promptParams{SessionID: p.session, Prompt: []content{{Type: "text", Text: prompt.Text}}})
 	return t.call, true
 }
