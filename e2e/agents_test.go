@@ -47,6 +47,21 @@ var realAgents = []realAgent{
 		edits: true, tellsWhy: true,
 		lacks: map[string]string{"read denied": "has no tool of its own that reads files; it reads them with commands"},
 	},
+	{
+		name: "copilot", size: "medium", key: "none-needed",
+		env: map[string]string{
+			"COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": "$MODEL/v1", "COPILOT_PROVIDER_API_KEY": "none-needed", "COPILOT_MODEL": "fake",
+		},
+		lacks: map[string]string{
+			"question": "asks people nothing", "mcp": "does not offer the tools of such servers to a model of one's own",
+		},
+	},
+	{
+		name: "opencode", size: "medium", key: "none-needed",
+		env: map[string]string{"OPENCODE_CONFIG_CONTENT": `{"model":"fake/fake","small_model":"fake/fake","enabled_providers":["fake"],"provider":{"fake":{` +
+			`"npm":"@ai-sdk/openai-compatible","name":"Fake","options":{"baseURL":"$MODEL/v1","apiKey":"none-needed"},"models":{"fake":{"name":"Fake","tool_call":true}}}}}`},
+		lacks: map[string]string{"question": "asks people nothing"},
+	},
 }
 
 // agentsCache is a folder of installed agents that all tests of this user share.

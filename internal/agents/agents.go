@@ -69,6 +69,7 @@ type Key struct {
 type Overlay struct {
 	Variable string // "" for none
 	Object   string
+	BaseURL  string // the key that names a model's server, wherever it stands in it
 }
 
 // Mediation says which calls of an agent come before a policy.

@@ -59,7 +59,7 @@ var catalogue = []Agent{
 			// read, which the overlay sees to.
 			"OPENCODE_DISABLE_PROJECT_CONFIG": "1",
 		},
-		Overlay: Overlay{Variable: "OPENCODE_CONFIG_CONTENT", Object: `{"autoupdate":false,"share":"disabled","permission":{"*":"ask"},"instructions":["/workspace/AGENTS.md"]}`},
+		Overlay: Overlay{Variable: "OPENCODE_CONFIG_CONTENT", Object: `{"autoupdate":false,"share":"disabled","permission":{"*":"ask"},"instructions":["/workspace/AGENTS.md"]}`, BaseURL: "baseURL"},
 		Mode:    "build",
 		Keys:    anyModel,
 		Hosts:   []string{"models.dev"},

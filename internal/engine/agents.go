@@ -123,7 +123,7 @@ func overlaid(a agents.Agent, env map[string]string) (string, error) {
 		return "", fmt.Errorf("read overlay of %s: %w", a.Name, err)
 	}
 	if text := env[name]; text != "" {
-		if err := json.Unmarshal([]byte(text), &below); err != nil {
+		if err := json.Unmarshal([]byte(text), &below); err != nil || below == nil {
 			return "", fault.New(fault.BadRequest, "env.%s is no JSON object (%v); what agent %s may do is laid over it", name, err, a.Name)
 		}
 	}
@@ -131,24 +131,16 @@ func overlaid(a agents.Agent, env map[string]string) (string, error) {
 	return string(text), err
 }
 
+// layOver replaces what both have, but adds to lists.
 func layOver(below, over map[string]any) map[string]any {
-	merged := maps.Clone(below)
-	if merged == nil {
-		merged = map[string]any{}
-	}
 	for key, value := range over {
-		inner, isObject := value.(map[string]any)
-		under, wasObject := merged[key].(map[string]any)
-		if isObject && wasObject {
-			value = layOver(under, inner)
-		}
-		list, isList := value.([]any)
-		if before, wasList := merged[key].([]any); isList && wasList {
+		before, wasList := below[key].([]any)
+		if list, isList := value.([]any); isList && wasList {
 			value = slices.Concat(before, list)
 		}
-		merged[key] = value
+		below[key] = value
 	}
-	return merged
+	return below
 }
 
 // agentHosts are the hosts that a spec's agent needs: those of the keys that it is
@@ -159,31 +151,51 @@ func agentHosts(spec environment.Spec) (hosts []string, nets []netip.Prefix) {
 		return nil, nil
 	}
 	given := func(k agents.Key) bool {
-		_, key := spec.Env[k.Variable]
-		key = key || spec.HasSecret(k.Variable)
-		_, base := spec.Env[k.BaseURL]
-		return key || base
+		return spec.Env[k.Variable] != "" || spec.HasSecret(k.Variable) || spec.Env[k.BaseURL] != ""
 	}
-	some := slices.ContainsFunc(a.Keys, given)
+	var config any
+	_ = json.Unmarshal([]byte(spec.Env[a.Overlay.Variable]), &config) // a faulty one was refused at create
+	names := hostsIn(config, a.Overlay.BaseURL)
+	some := len(names) > 0 || slices.ContainsFunc(a.Keys, given)
 	for _, k := range a.Keys {
-		host := k.Host
-		if base := spec.Env[k.BaseURL]; base != "" {
-			if u, err := url.Parse(base); err == nil {
-				host = strings.ToLower(u.Hostname())
-			}
+		switch base := hostOf(spec.Env[k.BaseURL]); {
+		case some && !given(k):
+		case base != "":
+			names = append(names, base)
+		case k.Host != "":
+			names = append(names, k.Host)
 		}
-		if some && !given(k) || host == "" {
-			continue
-		}
-		if addr, err := netip.ParseAddr(host); err == nil {
+	}
+	for _, name := range append(names, a.Hosts...) {
+		if addr, err := netip.ParseAddr(name); err == nil {
 			nets = append(nets, netip.PrefixFrom(addr, addr.BitLen()))
 		} else {
-			hosts = append(hosts, host)
+			hosts = append(hosts, name)
 		}
 	}
-	hosts = append(hosts, a.Hosts...)
 	slices.Sort(hosts)
 	return slices.Compact(hosts), slices.Compact(nets)
+}
+
+// hostsIn are the hosts of the URLs that stand behind a key anywhere in a document.
+func hostsIn(document any, key string) (hosts []string) {
+	object, _ := document.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		hosts = append(hosts, hostsIn(object[name], key)...)
+		if text, ok := object[name].(string); ok && name == key && hostOf(text) != "" {
+			hosts = append(hosts, hostOf(text))
+		}
+	}
+	return hosts
+}
+
+// hostOf is the host of a URL, "" when there is none.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Hostname())
 }
 
 // agentNotes says what a spec's agent is given that the spec does not say.
