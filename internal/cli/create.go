@@ -10,7 +10,7 @@ import (
 )
 
 func newCreate(a *app) *cobra.Command {
-	var from specFlags
+	from := specFlags{keys: true}
 	var options client.CreateOptions
 	var environment string
 	var noWait bool

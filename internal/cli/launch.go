@@ -60,6 +60,7 @@ first run that fails.`,
 			return l.run(cmd, args)
 		},
 	}
+	l.from.keys = true
 	l.from.register(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&prompt, "prompt", "p", "", "the first thing said, a `text`")

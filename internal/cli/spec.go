@@ -41,6 +41,7 @@ type specFlags struct {
 	file                    string
 	spec                    spec
 	secrets                 secretFlags
+	keys                    bool // of models may be taken from the caller's environment
 	env                     []string
 	permissions             string
 	idleTimeout, maxRunTime time.Duration
@@ -80,6 +81,7 @@ func (s *specFlags) read(cmd *cobra.Command, a *app) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.takeKeys(a, secrets)
 	text, err := s.text(cmd, a)
 	if err != nil {
 		return nil, err

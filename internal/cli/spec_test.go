@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,5 +66,34 @@ func TestSecretsAreAddedToAFile(t *testing.T) {
 		if err != nil || string(got) != want {
 			t.Errorf("%q\nbecomes %q, %v\nwant    %q", text, got, err, want)
 		}
+	}
+}
+
+// Keys that lie in the environment go along, unless flags say which.
+func TestKeysOfModels(t *testing.T) {
+	here := map[string]string{"OPENAI_API_KEY": "sk-here", "OPENAI_BASE_URL": "https://far.test/v1", "ANTHROPIC_API_KEY": "sk-other"}
+	for name, c := range map[string]struct {
+		args       []string
+		want, said string
+	}{
+		"of the agent": {[]string{"--agent", "codex-cli"}, "agent: codex-cli\nenv:\n    OPENAI_BASE_URL: https://far.test/v1\nsecrets:\n    OPENAI_API_KEY:\n        value: sk-here\n",
+			"OPENAI_API_KEY of your environment goes along as a secret, and OPENAI_BASE_URL"},
+		"a flag says it":  {[]string{"--agent", "codex", "-e", "OPENAI_API_KEY=x"}, "agent: codex\nenv:\n    OPENAI_API_KEY: x\n", ""},
+		"another server":  {[]string{"--agent", "codex", "-e", "OPENAI_BASE_URL=http://x"}, "agent: codex\nenv:\n    OPENAI_BASE_URL: http://x\nsecrets:\n    OPENAI_API_KEY:\n        value: sk-here\n", "OPENAI_API_KEY of your environment goes along as a secret;"},
+		"no known agent":  {[]string{"--agent", "demo"}, "agent: demo\n", ""},
+		"none of its own": {[]string{"--agent", "kimi"}, "agent: kimi\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, said := specFlags{keys: true}, strings.Builder{}
+			cmd := &cobra.Command{Use: "create"}
+			s.register(cmd)
+			if err := cmd.ParseFlags(c.args); err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.read(cmd, &app{err: &said, getenv: func(name string) string { return here[name] }})
+			if err != nil || string(got) != c.want || !strings.HasPrefix(said.String(), c.said) || (said.Len() == 0) != (c.said == "") {
+				t.Errorf("%v\n%s\n%s", err, got, said.String())
+			}
+		})
 	}
 }
