@@ -60,7 +60,9 @@ var realAgents = []realAgent{
 		name: "opencode", size: "medium", key: "none-needed",
 		env: map[string]string{"OPENCODE_CONFIG_CONTENT": `{"model":"fake/fake","small_model":"fake/fake","enabled_providers":["fake"],"provider":{"fake":{` +
 			`"npm":"@ai-sdk/openai-compatible","name":"Fake","options":{"baseURL":"$MODEL/v1","apiKey":"none-needed"},"models":{"fake":{"name":"Fake","tool_call":true}}}}}`},
-		lacks: map[string]string{"question": "asks people nothing"},
+		lacks: map[string]string{
+			"question": "asks people nothing", "model overloaded": "tries again as long as the run may take", "cut": "tries again as long as the run may take",
+		},
 	},
 }
 

@@ -52,6 +52,9 @@ func (a *adapter) permission(p *process, t *turn, f rpc.Frame) {
 	}
 	action, details := describe(tool, a.dir)
 	details.Editable = q.editable
+	if name := a.serverTool(tool); name != "" {
+		details.Tool = name
+	}
 	t.sink.Ask(guestapi.Ask{Key: key, ToolCallID: tool.id, Action: action, Details: details, Payload: f.Params}, source)
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"paddock/internal/event"
 	"paddock/internal/guest"
@@ -48,6 +49,28 @@ func (a *adapter) program(t guestapi.Tool) string {
 	}
 	return t.Command[0]
 }
+
+// serverTool is the name by which rules know a tool of one of the servers, ""
+// where a call is of another. Agents call it SERVER_TOOL.
+func (a *adapter) serverTool(t *tool) string {
+	if t.kind != "" && t.kind != "other" {
+		return "" // the agent's own, whatever its name is
+	}
+	server, tool := "", ""
+	for _, s := range a.agent.Tools {
+		rest, ok := strings.CutPrefix(t.called, unplain.Replace(s.Name)+"_")
+		if ok && rest != "" && len(s.Name) > len(server) {
+			server, tool = s.Name, rest
+		}
+	}
+	if server == "" {
+		return ""
+	}
+	return "mcp__" + server + "__" + tool
+}
+
+// unplain writes a server's name as agents do in names of tools.
+var unplain = strings.NewReplacer(".", "_", "-", "_", " ", "_")
 
 func pairs(m map[string]string) []pair {
 	list := []pair{}

@@ -242,3 +242,14 @@ func TestTurnTokens(t *testing.T) {
 		}
 	}
 }
+
+func TestServerTool(t *testing.T) {
+	a := &adapter{agent: guestapi.Agent{Tools: []guestapi.Tool{{Name: "echo"}, {Name: "echo-two"}}}}
+	for _, c := range []struct{ called, kind, want string }{
+		{"echo_say", "other", "mcp__echo__say"}, {"echo_two_say", "", "mcp__echo-two__say"}, {"echo_say", "execute", ""}, {"say", "other", ""}, {"echo_", "other", ""},
+	} {
+		if got := a.serverTool(&tool{called: c.called, kind: c.kind}); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
