@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -39,7 +41,11 @@ func measureNetwork(ctx context.Context, s *server, o options, out io.Writer) er
 		return nil
 	}
 	say("measuring the network")
-	stop, err := startFar()
+	cert, err := farCertificate(filepath.Join(s.dir, "far.pem"))
+	if err != nil {
+		return err
+	}
+	stop, err := startFar(cert)
 	if err != nil {
 		return fmt.Errorf("make a far host: %w", err)
 	}
@@ -79,7 +85,10 @@ func measureNetwork(ctx context.Context, s *server, o options, out io.Writer) er
 	for i, row := range []string{"get, MB/s", "put, MB/s", "round trip, µs", "connect, µs"} {
 		fmt.Fprintf(w, "%s\t%.0f\t%.0f\n", row, middle(veth[i]), middle(session[i]))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return measureBrokered(ctx, s, o, out)
 }
 
 func addNetwork(to *[4][]float64, text string) error {
@@ -100,7 +109,7 @@ func middle(values []float64) float64 {
 }
 
 // startFar makes the far host; stop takes it away.
-func startFar() (stop func(), err error) {
+func startFar(cert tls.Certificate) (stop func(), err error) {
 	pair := &netlink.Veth{LinkAttrs: netlink.NewLinkAttrs(), PeerName: "pdbenchfar"}
 	pair.Name = "pdbench"
 	if err := netlink.LinkAdd(pair); err != nil {
@@ -116,7 +125,7 @@ func startFar() (stop func(), err error) {
 	failed := make(chan error)
 	go func() { // its thread ends with it: it has left this host's namespace
 		runtime.LockOSThread()
-		listeners, err = farServers(pair.PeerName)
+		listeners, err = farServers(pair.PeerName, cert)
 		failed <- err
 	}()
 	if err = <-failed; err == nil {
@@ -131,7 +140,7 @@ func startFar() (stop func(), err error) {
 
 // farServers moves the calling thread and the device into a new namespace, and
 // listens there.
-func farServers(device string) (all []net.Listener, err error) {
+func farServers(device string, cert tls.Certificate) (all []net.Listener, err error) {
 	home, err := netlink.NewHandle()
 	if err != nil {
 		return nil, err
@@ -170,7 +179,12 @@ func farServers(device string) (all []net.Listener, err error) {
 			}
 		}()
 	}
-	return all, nil
+	l, err := net.Listen("tcp4", networkFar+":443")
+	if err != nil {
+		return all, err
+	}
+	go serveHTTPS(l, cert)
+	return append(all, l), nil
 }
 
 func bringUp(device, addr string) error {
