@@ -23,7 +23,7 @@ type Brokered struct {
 	// answers that quote the value keep their length.
 	Placeholder string
 	// Value is the secret itself. In answers of the host it is replaced by the
-	// placeholder, if it has at least 8 bytes.
+	// placeholder, if it has at least 6 bytes.
 	Value string
 }
 

@@ -14,7 +14,7 @@ import (
 
 // leastRedacted is how long a value has to be, in bytes, to be replaced in
 // answers: a shorter one stands there by chance.
-const leastRedacted = 8
+const leastRedacted = 6
 
 // hostSecrets are the secrets of one host.
 type hostSecrets struct {
