@@ -46,8 +46,9 @@ var acts = []act{
 		{"killed between runs", playKilledBetween}, {"paused", playPaused},
 	}},
 	{"rules decide", "permissions:\n  default: deny\n  rules:\n    - {tool: bash, match: {command: \"echo *\"}, action: allow}\n    - {tool: mcp.echo.*, action: allow}\n" +
-		"tools: [{name: echo, command: [/usr/bin/python3, -c, " + fmt.Sprintf("%q", echoServer) + "]}]\n", []scenario{
-		{"allowed", playAllowed}, {"denied", playDenied}, {"read denied", playReadDenied}, {"mcp", playMCP}, {"killed in a run", playKilledIn},
+		"tools: [{name: echo, command: [/usr/bin/python3, -c, " + fmt.Sprintf("%q", echoServer) + "]}]\n" +
+		"skills: [{name: greet, content: \"---\\nname: greet\\ndescription: Greets people in Latin.\\n---\\nSay salve.\\n\"}]\n", []scenario{
+		{"skill", playSkill}, {"allowed", playAllowed}, {"denied", playDenied}, {"read denied", playReadDenied}, {"mcp", playMCP}, {"killed in a run", playKilledIn},
 	}},
 	{"root, in its workspace alone", "run_as: root\npermissions: {default: allow, filesystem: {mode: workspace}}\n", []scenario{{"confined root", playConfinedRoot}}},
 	{"model refuses", "", []scenario{{"model error", playModelError}}},
@@ -115,6 +116,17 @@ func playText(st *stage, id string) {
 	}
 	if usage == 0 || raw == 0 {
 		st.t.Errorf("%d events of usage, %d with the agent's own frame", usage, raw)
+	}
+}
+
+// playSkill has the model told of a skill that the spec gives.
+func playSkill(st *stage, id string) {
+	if st.agent.name != "claude-code" && st.agent.name != "codex" {
+		st.t.Skipf("%s takes no skills", st.agent.name)
+	}
+	st.wantCompleted(id, "hello skills")
+	if st.far.model.heard("hello skills", "Greets people in Latin.") == 0 {
+		st.t.Error("the model was not told of the skill")
 	}
 }
 

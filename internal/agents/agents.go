@@ -43,6 +43,9 @@ type Agent struct {
 	// Files lie beside an installed version, read-only inside: name to content.
 	Files map[string]string
 
+	// Skills is where it looks for skills; "" in Folder for nowhere.
+	Skills Skills
+
 	// Auth is the id of the way to log in that ACP's authenticate is called with,
 	// and Mode of the mode that a session is put into; "" for none.
 	Auth string
@@ -56,6 +59,13 @@ type Agent struct {
 
 	// Mediation says which of its calls come before a policy.
 	Mediation Mediation
+}
+
+// Skills is the folder of an agent's skills: Folder in the home of its user, or
+// skills in the folder that the variable names.
+type Skills struct {
+	Folder   string
+	Variable string
 }
 
 // Key is a variable that holds the key of a model.

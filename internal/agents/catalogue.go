@@ -22,6 +22,7 @@ var catalogue = []Agent{
 		Adapter: "claude", Package: "@anthropic-ai/claude-code", Version: "2.1.332", Command: "claude",
 		Program: []string{"node_modules/@anthropic-ai/claude-code-linux-*/claude"},
 		Trim:    []string{"node_modules/@anthropic-ai/claude-code"},
+		Skills:  Skills{Folder: ".claude/skills", Variable: "CLAUDE_CONFIG_DIR"},
 		Env: map[string]string{
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 			"DISABLE_AUTOUPDATER":                      "1",
@@ -38,6 +39,7 @@ var catalogue = []Agent{
 		Adapter: "codex", Package: "@openai/codex", Version: "0.171.0", Command: "codex",
 		Program: []string{"node_modules/@openai/codex-linux-*/vendor/*/bin/codex"},
 		Trim:    []string{"node_modules/@openai/codex-linux-*/vendor/*/codex-resources/voice"},
+		Skills:  Skills{Folder: ".codex/skills", Variable: "CODEX_HOME"},
 		Keys: []Key{
 			{Variable: "OPENAI_API_KEY", Host: openAI, BaseURL: "OPENAI_BASE_URL"},
 			{Variable: "CODEX_API_KEY", Host: openAI, BaseURL: "OPENAI_BASE_URL"},

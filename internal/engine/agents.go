@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -109,6 +110,18 @@ func agentOf(s session.Session, spec environment.Spec) guestapi.Agent {
 		agent.Env[a.Overlay.Variable] = text
 	}
 	return agent
+}
+
+// skillsDir is where the agent of a spec looks for skills; "" where it does not.
+func skillsDir(spec environment.Spec) string {
+	a, known := agents.Find(spec.Agent)
+	if !known || a.Skills.Folder == "" {
+		return ""
+	}
+	if dir := spec.Env[a.Skills.Variable]; path.IsAbs(dir) {
+		return path.Join(dir, "skills")
+	}
+	return path.Join(agentHome(spec), a.Skills.Folder)
 }
 
 // overlaid is the value of the variable that an agent is given its policy in: what

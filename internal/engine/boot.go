@@ -286,6 +286,11 @@ func guestConfig(s session.Session, spec environment.Spec) guestapi.Config {
 	for _, t := range spec.Tools {
 		agent.Tools = append(agent.Tools, guestapi.Tool(t))
 	}
+	if dir := skillsDir(spec); dir != "" {
+		for _, k := range spec.Skills {
+			agent.Skills, agent.SkillsDir = append(agent.Skills, guestapi.Skill(k)), dir
+		}
+	}
 	return guestapi.Config{Session: s.ID.String(), Hostname: hostname(s.Name), Agent: agent, Env: withGitHelpers(spec)}
 }
 

@@ -39,6 +39,7 @@ type Spec struct {
 	Approvals   Approvals         `json:"approvals"`
 	Egress      Egress            `json:"egress,omitzero"`
 	Tools       []Tool            `json:"tools,omitempty"`
+	Skills      []Skill           `json:"skills,omitempty"`
 	Network     Network           `json:"network,omitzero"`
 	Repos       []Repo            `json:"repos,omitempty"`
 	RunAs       string            `json:"run_as,omitempty"` // the agent's user; empty: AsAgent

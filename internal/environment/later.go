@@ -15,7 +15,7 @@ func laterKeys() map[string]string {
 		}
 	}
 	add("", `sandbox policy mcp mcp_servers repo_hint
-		setup checkpoint_runs triggers webhooks workspace workspace_id skills model models prompt
+		setup checkpoint_runs triggers webhooks workspace workspace_id model models prompt
 		system_prompt instructions runtime adapter openai region resources resume_on_topoff files ports volumes hooks
 		idle_timeout_seconds budget credentials description labels version`, "is not supported yet")
 	add("", "repo repository repositories", "is called repos, and is a list such as repos: [owner/name]")

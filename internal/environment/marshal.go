@@ -32,6 +32,7 @@ func Marshal(s Spec) ([]byte, error) {
 		Approvals   map[string]string `yaml:"approvals"`
 		Egress      any               `yaml:"egress"`
 		Tools       []Tool            `yaml:"tools,omitempty"`
+		Skills      []Skill           `yaml:"skills,omitempty"`
 		Network     any               `yaml:"network,omitempty"`
 		Repos       []Repo            `yaml:"repos,omitempty"`
 		RunAs       string            `yaml:"run_as"`
@@ -39,7 +40,7 @@ func Marshal(s Spec) ([]byte, error) {
 		s.Name, s.Agent, s.Command, s.Size, short(s.IdleTimeout), s.KeepWarm, s.Env, writtenSecrets(s.Secrets), s.Template, s.Image,
 		permissions, short(s.MaxRunTime),
 		map[string]string{"timeout": short(s.Approvals.Timeout), "on_timeout": s.Approvals.OnTimeout},
-		egressValue(s.Egress), s.Tools, networkValue(s.Network), s.Repos, cmp.Or(s.RunAs, AsAgent),
+		egressValue(s.Egress), s.Tools, s.Skills, networkValue(s.Network), s.Repos, cmp.Or(s.RunAs, AsAgent),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("write spec: %w", err)

@@ -96,6 +96,7 @@ var specFields = fields{
 	"approvals":    func(p *parser, v value) { p.fields(v, approvalFields, "timeout: 1h") },
 	"tools":        (*parser).tools,
 	"repos":        (*parser).repos,
+	"skills":       (*parser).skills,
 	"network":      func(p *parser, v value) { p.fields(v, networkFields, "connections: 100") },
 	"run_as":       (*parser).runAs,
 }
@@ -216,6 +217,7 @@ func (p *parser) whole() {
 	p.checkFilesystem()
 	p.checkTools()
 	p.checkRepos()
+	p.checkSkills()
 	p.warn("run_as", p.spec.RunAs == AsRoot && p.spec.Agent != "none",
 		"root can undo what keeps an agent to its rules inside its sandbox, approvals included; the sandbox, its size and egress bind it as ever")
 	p.warn("idle_timeout", p.spec.KeepWarm, "has no effect with keep_warm: the session is never paused for being idle")

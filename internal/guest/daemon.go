@@ -163,6 +163,7 @@ func (d *Daemon) Configure(_ context.Context, config guestapi.Config) error {
 		adapter = make(config.Agent, Services{Spawn: d.spawn, Environ: d.given, Log: d.noTurnLog})
 	}
 	d.config, d.adapter = &config, adapter
+	d.putSkills(config.Agent)
 	if adapter != nil {
 		adapter.Start()
 	}

@@ -101,6 +101,10 @@ type Agent struct {
 	Root bool `json:"root,omitempty"`
 	// Tools are the MCP servers that the agent is given.
 	Tools []Tool `json:"tools,omitempty"`
+	// Skills are put into SkillsDir, an absolute path, before the agent is started
+	// for the first time.
+	Skills    []Skill `json:"skills,omitempty"`
+	SkillsDir string  `json:"skills_dir,omitempty"`
 	// Confined bounds where the agent and all it starts may write; nil: wherever
 	// its user may. A guest that cannot keep it starts no agent.
 	Confined *Confined `json:"confined,omitempty"`
@@ -114,6 +118,12 @@ type Tool struct {
 	Env     map[string]string `json:"env,omitempty"` // of Command
 	URL     string            `json:"url,omitempty"` // without Command
 	Headers map[string]string `json:"headers,omitempty"`
+}
+
+// Skill is a folder of files, by their paths in it, from which the agent learns.
+type Skill struct {
+	Name  string            `json:"name"`
+	Files map[string]string `json:"files"`
 }
 
 // Confined are absolute paths of folders and files. /dev and /proc stay as they
