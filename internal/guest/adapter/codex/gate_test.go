@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,15 +34,19 @@ func TestGateIsBounded(t *testing.T) {
 	for range maxAskers + 8 { // those that are accepted stay open, the others are closed
 		idle = append(idle, knock(t, s))
 	}
-	closed, deadline := 0, time.Now().Add(500*time.Millisecond)
+	var closed atomic.Int64
+	var readers sync.WaitGroup
 	for _, c := range idle {
-		_ = c.SetReadDeadline(deadline)
-		if _, err := c.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
-			closed++
-		}
+		_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+		readers.Go(func() {
+			if _, err := c.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
+				closed.Add(1)
+			}
+		})
 	}
-	if closed != 8 {
-		t.Errorf("%d of %d were turned away", closed, len(idle))
+	readers.Wait()
+	if n := closed.Load(); n != 8 {
+		t.Errorf("%d of %d were turned away", n, len(idle))
 	}
 	for _, c := range idle {
 		_ = c.Close()
