@@ -141,8 +141,8 @@ func TestRealClaude(t *testing.T) {
 	}
 }
 
-// What a workspace says is read to the model; what it would have the agent start
-// by itself, beside the policy, is not.
+// What a workspace says is read to the model; what it, or a hook of the home, would
+// have the agent start by itself, beside the policy, is not started.
 func TestRealClaudeTrustsNoWorkspace(t *testing.T) {
 	m := newMachine(t)
 	mark := filepath.Join(filepath.Dir(m.workspace), "ran")
@@ -156,6 +156,15 @@ func TestRealClaudeTrustsNoWorkspace(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	home := filepath.Join(filepath.Dir(m.workspace), ".claude")
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	hooks := `{"disableAllHooks":false,"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch ` + mark + `"}]}],` +
+		`"PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"touch ` + mark + `"}]}]}}`
+	if err := os.WriteFile(filepath.Join(home, "settings.json"), []byte(hooks), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	var told atomic.Bool
 	m.claude(guestapi.Agent{}, func(body []byte) {
@@ -172,6 +181,6 @@ func TestRealClaudeTrustsNoWorkspace(t *testing.T) {
 		t.Error("the model was not told what CLAUDE.md says")
 	}
 	if _, err := os.Stat(mark); err == nil {
-		t.Error("a program of the workspace's settings was started")
+		t.Error("a program that a file of settings names was started")
 	}
 }
