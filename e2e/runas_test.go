@@ -17,7 +17,7 @@ func TestAgentAsRoot(t *testing.T) {
 		t.Errorf("warnings: %q", made.Warnings)
 	}
 	id := made.SessionID
-	s.waitStatus(id, "SESSION_STATUS_READY")
+	sandbox := s.waitStatus(id, "SESSION_STATUS_READY").SandboxID
 	s.turn(id, `run (id -u; echo $HOME; touch /usr/mine && echo wrote; chown 1000:1000 /usr/mine && stat -c '%u' /usr/mine;
 		setpriv --reuid 1000 --regid 1000 --clear-groups id -u) > said`)
 	if got := s.sh(id, "cat said"); got != "0\n/root\nwrote\n1000\n1000\n" {
@@ -50,7 +50,7 @@ func TestAgentAsRoot(t *testing.T) {
 			t.Errorf("%s processes %q, of before, live", strings.TrimSpace(n), p)
 		}
 	}
-	if n := s.ticksOver(made.SandboxID, time.Second); n > 15 {
+	if n := s.ticksOver(sandbox, time.Second); n > 15 {
 		t.Errorf("after the cancel the machine burns %d ticks in a second", n)
 	}
 }
