@@ -15,6 +15,9 @@ func TestKeysOfModelsStayOutside(t *testing.T) {
 	const base = "http://api.far.test:8901"
 	for _, agent := range realAgents {
 		t.Run(agent.name, func(t *testing.T) {
+			if !slices.Contains(slices.Collect(maps.Values(agent.env)), agent.key) {
+				t.Skipf("%s has its key in no variable of its own here", agent.name)
+			}
 			st := newStage(t, agent)
 			st.far.mu.Lock()
 			st.far.names["api.far.test."] = st.far.addr
