@@ -17,7 +17,7 @@ EMBEDDED := internal/embedded/bin
 TESTFLAGS ?=
 BENCH     ?=
 
-.PHONY: help check build readers dist generate codegen programs test vet format arch race demo bench crashes arm64 generated verify clean
+.PHONY: help check build readers dist generate codegen programs test vet format arch race demo real-agents bench crashes arm64 generated verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,12 @@ demo: ## see a session live: two turns, a pause, a killed server, all asserted
 	@scripts/check.sh sandbox
 	@$(MAKE) --no-print-directory build
 	@bin/paddock demo
+
+real-agents: export PADDOCK_BIN = $(CURDIR)/bin/paddock
+real-agents: ## one turn with a real model per agent whose key is in the environment; the others are said not to be run
+	@scripts/check.sh sandbox
+	@$(MAKE) --no-print-directory build
+	@PADDOCK_REAL_AGENTS=1 go test -count=1 -v -run '^TestRealKeys$$' ./e2e
 
 bench: ## measure: verbs, 300 sessions, work beside runc and the host (one part: BENCH="-only work")
 	@scripts/check.sh sandbox

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"paddock/client"
+	"paddock/internal/agents/installed"
+	"paddock/internal/clientcontext"
 	"paddock/internal/trial"
 )
 
@@ -36,6 +38,7 @@ type show struct {
 	dir    string // everything of it lies there
 	api    *client.Client
 	server *trial.Server
+	real   real
 
 	sandbox string // id; empty until the session is ready
 	pid     string // of the background process, inside
@@ -55,6 +58,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	d := &show{Options: o, host: trial.ThisHost()}
 	if err := d.open(); err != nil {
 		return err
+	}
+	folder := installed.At(filepath.Join(clientcontext.Here().DataDir, "agents"))
+	var why string
+	if d.real, why = findReal(folder); why == "" {
+		d.server.Args = []string{"--agents", folder.Dir()}
 	}
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
@@ -80,6 +88,9 @@ func Run(ctx context.Context, o Options) (err error) {
 			return fmt.Errorf("%s: %w", s.title, err)
 		}
 		fmt.Fprintf(o.Out, "%2d ✓ %-50s %5.1f s  %s\n", i+1, s.title, time.Since(start).Seconds(), fact)
+	}
+	if why != "" {
+		fmt.Fprintf(o.Out, "   - %s\n", why)
 	}
 	fmt.Fprintf(o.Out, "\nEverything held, in %.0f s.\n", time.Since(began).Seconds())
 	return nil

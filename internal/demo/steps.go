@@ -18,7 +18,7 @@ type step struct {
 }
 
 func (d *show) steps() []step {
-	return []step{
+	steps := []step{
 		{"a server starts", d.startServer},
 		{"a session is created", d.create},
 		{"the agent writes a file in its first turn", d.firstTurn},
@@ -30,8 +30,11 @@ func (d *show) steps() []step {
 		{"the same process goes on, with its memory", d.sameProcess},
 		{"a server killed in mid-turn costs nothing", d.crash},
 		{"removal leaves nothing of the sandbox", d.remove},
-		{"the server ends and leaves nothing at all", d.end},
 	}
+	if d.real.keys != nil {
+		steps = append(steps, step{"a real agent takes a turn", d.realTurn})
+	}
+	return append(steps, step{"the server ends and leaves nothing at all", d.end})
 }
 
 const spec = "name: " + session + "\nagent: demo\npermissions:\n  default: allow\n"
