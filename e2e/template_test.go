@@ -3,6 +3,7 @@ package e2e
 import (
 	"archive/tar"
 	"context"
+	"encoding/hex"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -69,7 +70,7 @@ func TestTemplates(t *testing.T) {
 		id := sess.SessionID
 		for _, c := range [][2]string{
 			{"cat /etc/motd", "hello"}, {"stat /bin/su", "4755 0:0"}, {"stat /bin/wall", "2755 0:5"}, {"stat /etc/motd", "644 7:8"}, {"stat /workspace", "755 1000:1000"},
-			{"env HOME", "/home/agent"}, {"env SHAPE", "square"}, {"attr /bin/ping user.note", "6e"},
+			{"env HOME", "/home/agent"}, {"env SHAPE", "square"}, {"attr /bin/ping user.note", "6e"}, {"attr /bin/ping security.capability", hex.EncodeToString([]byte(capNetRaw))},
 		} {
 			if got := s.says(id, append([]string{"/bin/tool"}, strings.Fields(c[0])...)...); got != c[1] {
 				t.Errorf("%s: %s is %q, want %q", template, c[0], got, c[1])
