@@ -66,7 +66,7 @@ func (a *app) agentsOfServer(cmd *cobra.Command) (list client.AgentList, c *clie
 func (a *app) agentsHere(cmd *cobra.Command, flags agentFlags) (installed.Folder, error) {
 	dir := flags.named()
 	if dir == "" {
-		dir = agentsFolder(clientcontext.Here().DataDir)
+		dir = agentsFolder(a.dataHere())
 		if list, c, err := a.agentsOfServer(cmd); err == nil && c != nil {
 			if !local(a.server.URL) {
 				return installed.Folder{}, exitWith(exitFailed, "the server at %s is on another machine: install agents there, or name a folder of this one with --agents", a.server.URL)
@@ -79,6 +79,16 @@ func (a *app) agentsHere(cmd *cobra.Command, flags agentFlags) (installed.Folder
 		return installed.Folder{}, fmt.Errorf("find agents folder: %w", err)
 	}
 	return installed.At(dir), nil
+}
+
+// dataHere is the data folder of the server that is meant: where the named
+// context lies if a server keeps that there, else the usual one.
+func (a *app) dataHere() string {
+	file := first(a.contextFile, a.getenv("PADDOCK_CONTEXT"))
+	if kept, err := clientcontext.KeptByServer(file); file == "" || err != nil || !kept || filepath.Base(file) != clientcontext.FileName {
+		return clientcontext.Here().DataDir
+	}
+	return filepath.Dir(file)
 }
 
 // agentsIn is what a folder holds, in the server's words.
@@ -153,7 +163,7 @@ func (a *app) knownAgents(cmd *cobra.Command, flags agentFlags) (client.AgentLis
 		if list, c, err := a.agentsOfServer(cmd); err != nil || c != nil {
 			return list, err
 		}
-		a.note("no server answers at %s; this is what is installed on this machine", a.server.URL)
+		a.note("no server answers at %s; this is what is installed in %s", a.server.URL, agentsFolder(a.dataHere()))
 	}
 	folder, err := a.agentsHere(cmd, flags)
 	if err != nil {
@@ -205,6 +215,9 @@ func count(n int, what string) string {
 func agentNamed(text string) (agent agents.Agent, version string, err error) {
 	name, version, _ := strings.Cut(text, "@")
 	agent, known := agents.Find(name)
+	if known && version == "" && strings.HasSuffix(text, "@") {
+		return agent, "", exitWith(exitFailed, "%q names no version; write one such as %s@%s, or %s alone", text, name, first(agent.Version, "1.0.0"), name)
+	}
 	if known {
 		return agent, version, nil
 	}

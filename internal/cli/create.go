@@ -50,9 +50,7 @@ holds a placeholder, which is replaced in requests to that host as they leave.`,
 			if err != nil {
 				return err
 			}
-			for _, w := range s.Warnings {
-				a.note("warning: %s", w)
-			}
+			from.warn(a, s.Warnings)
 			if !noWait {
 				warnings := s.Warnings
 				if s, err = a.awaitUp(cmd, c, s); err != nil {

@@ -57,9 +57,7 @@ means; the older one is still there under its id.`,
 			if err != nil {
 				return from.blame(cmd, err)
 			}
-			for _, w := range env.Warnings {
-				a.note("warning: %s", w)
-			}
+			from.warn(a, env.Warnings)
 			return a.result(env, func(w io.Writer) { fmt.Fprintf(w, "%s  %s\n", env.Name, env.ID) })
 		},
 	}

@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -8,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"paddock/client"
+	"paddock/internal/cli/pack"
 )
 
 // sendImage sends the image that a spec names by a path, which is relative to the
@@ -33,6 +38,9 @@ func (s *specFlags) sendImage(cmd *cobra.Command, a *app, c *client.Client, text
 			image = "./" + image
 		}
 		t, err := a.addTemplate(cmd, c, image, "")
+		if client.IsCode(err, "conflict") { // another image has that name, perhaps an older one of the same file
+			t, err = a.addUnder(cmd, c, image)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -41,4 +49,26 @@ func (s *specFlags) sendImage(cmd *cobra.Command, a *app, c *client.Client, text
 		return yaml.Marshal(&document)
 	}
 	return text, nil
+}
+
+// digits is how much of an image's digest its name has.
+const digits = 12
+
+// addUnder sends an image under a name that no other one has: the usual one with
+// a part of what the image has for a digest.
+func (a *app) addUnder(cmd *cobra.Command, c *client.Client, image string) (client.Template, error) {
+	file, err := home(image)
+	if err != nil {
+		return client.Template{}, fmt.Errorf("read image: %w", err)
+	}
+	from, err := pack.Open(file, func(string) {}) // what it warns of was said
+	if err != nil {
+		return client.Template{}, fmt.Errorf("read image: %w", err)
+	}
+	defer from.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, from); err != nil {
+		return client.Template{}, fmt.Errorf("read image: %w", err)
+	}
+	return a.addTemplate(cmd, c, image, nameOf(image)+"-"+hex.EncodeToString(sum.Sum(nil))[:digits])
 }

@@ -117,9 +117,7 @@ func (l *launch) session(cmd *cobra.Command, c *client.Client, args []string) (c
 	if err != nil {
 		return s, l.from.blame(cmd, err)
 	}
-	for _, w := range s.Warnings {
-		l.a.note("warning: %s", w)
-	}
+	l.from.warn(l.a, s.Warnings)
 	return s, nil
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -47,7 +48,7 @@ type specFlags struct {
 	idleTimeout, maxRunTime time.Duration
 }
 
-// perPart lists the flags that a spec file replaces.
+// perPart lists the flags that a spec file replaces; the name goes before the file's.
 var perPart = []string{"name", "agent", "command", "size", "idle-timeout", "keep-warm", "env", "template", "image", "permissions", "max-run-time", "repo"}
 
 // ofSpec lists all flags that say what a new session is.
@@ -55,8 +56,8 @@ var ofSpec = append([]string{"file", "secret", "secret-host"}, perPart...)
 
 func (s *specFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVarP(&s.file, "file", "f", "", "spec `file` in YAML, - for standard input; instead of the flags below")
-	f.StringVar(&s.spec.Name, "name", "", "the session's name (default: one is made)")
+	f.StringVarP(&s.file, "file", "f", "", "spec `file` in YAML, - for standard input; instead of other flags but --name and --secret")
+	f.StringVar(&s.spec.Name, "name", "", "the session's name (default: that of the file, or one is made)")
 	f.StringVar(&s.spec.Agent, "agent", "demo", "claude-code, codex or another that 'paddock agent list' knows; demo, custom or none")
 	f.StringArrayVar(&s.spec.Command, "command", nil, "program of agent custom; repeat it for each `argument`")
 	f.StringVar(&s.spec.Size, "size", "", "size of the machine: small, medium or large (default small)")
@@ -70,7 +71,9 @@ func (s *specFlags) register(cmd *cobra.Command) {
 	f.StringArrayVar(&s.spec.Repos, "repo", nil, "clone `OWNER/NAME`, or a URL, into the workspace; may be repeated")
 	s.secrets.register(cmd)
 	for _, name := range perPart {
-		cmd.MarkFlagsMutuallyExclusive("file", name)
+		if name != "name" {
+			cmd.MarkFlagsMutuallyExclusive("file", name)
+		}
 	}
 }
 
@@ -86,7 +89,36 @@ func (s *specFlags) read(cmd *cobra.Command, a *app) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.file != "" && cmd.Flags().Changed("name") {
+		if text, err = withName(text, s.spec.Name); err != nil {
+			return nil, err
+		}
+	}
 	return withSecrets(text, secrets)
+}
+
+// withName gives a spec another name. A spec that cannot be read is given as it
+// is: the server says what is wrong with it.
+func withName(text []byte, name string) ([]byte, error) {
+	var document yaml.Node
+	if yaml.Unmarshal(text, &document) != nil || len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
+		return text, nil
+	}
+	root := document.Content[0]
+	have := valueOf(root, "name")
+	if have == nil && root.Style&yaml.FlowStyle == 0 { // its lines stay where they are
+		own, err := yaml.Marshal(map[string]string{"name": name})
+		if err != nil {
+			return nil, fmt.Errorf("write name: %w", err)
+		}
+		return append(append(bytes.TrimRight(text, "\n"), '\n'), own...), nil
+	}
+	if have == nil {
+		have = &yaml.Node{}
+		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "name"}, have)
+	}
+	have.SetString(name)
+	return yaml.Marshal(&document)
 }
 
 func (s *specFlags) text(cmd *cobra.Command, a *app) ([]byte, error) {
@@ -140,7 +172,22 @@ func (s *specFlags) blame(cmd *cobra.Command, err error) error {
 	if s.file != "" || !errors.As(err, &said) || said.Code != "bad_request" {
 		return err
 	}
-	return usagef(cmd, "%s", listed(specLine.ReplaceAllStringFunc(said.Message, func(place string) string {
+	return usagef(cmd, "%s", listed(flagged(said.Message)))
+}
+
+// warn shows what the server warns of, likewise.
+func (s *specFlags) warn(a *app, warnings []string) {
+	for _, w := range warnings {
+		if s.file == "" {
+			w = flagged(w)
+		}
+		a.note("warning: %s", w)
+	}
+}
+
+// flagged has the places of a spec in a message be those of its flags.
+func flagged(message string) string {
+	return specLine.ReplaceAllStringFunc(message, func(place string) string {
 		part := specLine.FindStringSubmatch(place)
 		flag := strings.ReplaceAll(part[1], "_", "-")
 		if flag == "repos" { // each is a flag of its own
@@ -156,7 +203,7 @@ func (s *specFlags) blame(cmd *cobra.Command, err error) error {
 		default:
 			return "--" + flag + ": "
 		}
-	})))
+	})
 }
 
 // blameSecret is the flag that a part of a spec's secrets comes from.

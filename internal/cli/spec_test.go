@@ -97,3 +97,31 @@ func TestKeysOfModels(t *testing.T) {
 		})
 	}
 }
+
+// A name from a flag goes before that of a file of any form.
+func TestNameIsPutIntoAFile(t *testing.T) {
+	for text, want := range map[string]string{
+		"agent: demo # why\n\n":  "agent: demo # why\nname: \"012\"\n",
+		"name: x\nagent: demo\n": "name: \"012\"\nagent: demo\n",
+		`{"agent": "demo"}`:      "{\"agent\": \"demo\", name: \"012\"}\n",
+		"- agent: demo\n":        "- agent: demo\n", "agent: [": "agent: [", "": "",
+	} {
+		got, err := withName([]byte(text), "012")
+		if err != nil || string(got) != want {
+			t.Errorf("%q\nbecomes %q, %v\nwant    %q", text, got, err, want)
+		}
+	}
+}
+
+func TestPlacesOfASpecAreThoseOfItsFlags(t *testing.T) {
+	for message, want := range map[string]string{
+		"line 6: secrets.TOKEN: is there inside":        "--secret TOKEN: is there inside",
+		"line 4: repos: http://h/x is cloned":           "--repo: http://h/x is cloned",
+		"egress: agent codex needs api.openai.com, too": "egress: agent codex needs api.openai.com, too",
+		"line 2: env.A: one\nline 3: idle_timeout: two": "--env A: one\n--idle-timeout: two",
+	} {
+		if got := flagged(message); got != want {
+			t.Errorf("%q becomes %q, want %q", message, got, want)
+		}
+	}
+}

@@ -75,7 +75,7 @@ func explain(said, dir, pkg string, err error) error {
 	}
 	switch code {
 	case "E404", "ETARGET", "ENOVERSIONS":
-		return fmt.Errorf("npm finds no %s; another version is asked for as NAME@VERSION", pkg)
+		return fmt.Errorf("npm finds no %s; npm view %s versions lists what there is", pkg, unversioned(pkg))
 	case "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH", "EHOSTUNREACH", "ERR_SOCKET_TIMEOUT", "FETCH_ERROR":
 		return fmt.Errorf("npm cannot reach its registry (%s); is this machine online, or does it need a proxy (npm config set proxy)?", code)
 	case "ENOSPC":
@@ -90,6 +90,14 @@ func explain(said, dir, pkg string, err error) error {
 		return fmt.Errorf("npm failed: %s", last)
 	}
 	return fmt.Errorf("npm failed: %w", err)
+}
+
+// unversioned is the package without its version.
+func unversioned(pkg string) string {
+	if at := strings.LastIndex(pkg, "@"); at > 0 {
+		return pkg[:at]
+	}
+	return pkg
 }
 
 // lastLines gives what npm said at last, without its own name.

@@ -74,7 +74,8 @@ const (
 const retries = 4
 
 // settings is the file that goes before the user's own settings. Off is what
-// wants an account, goes outside, or goes past the hook.
+// wants an account, goes outside, goes past the hook, or writes the variables of
+// the agent, secrets among them, into a file.
 func settings(env map[string]string, tools []guestapi.Tool) string {
 	lines, key := []string{`model_provider = "paddock"`}, keyVariable
 	if env[keyVariable] == "" && env[keyOtherwise] != "" {
@@ -95,7 +96,7 @@ func settings(env map[string]string, tools []guestapi.Tool) string {
 		`unbounded_connection_retries = false`,
 	)
 	for _, off := range []string{
-		"apps", "plugins", "remote_plugin", "image_generation", "view_image", "memories", "goals", "tool_suggest", "sleep_tool", "skill_search",
+		"apps", "plugins", "remote_plugin", "image_generation", "view_image", "memories", "goals", "tool_suggest", "sleep_tool", "skill_search", "shell_snapshot",
 	} {
 		lines = append(lines, off+` = false`)
 	}

@@ -2,9 +2,7 @@ package codex
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
-	"sync"
 
 	"paddock/internal/event"
 	"paddock/internal/guest"
@@ -26,12 +24,8 @@ func (p *process) TooLong(start []byte, err error) {
 	p.adapter.log(event.Log{Level: "warn", Message: "a line of the agent is no message: " + err.Error()}, guest.Source{Type: "stdout", Raw: start})
 }
 
-// Stderr is part of program.Handler. Codex writes there in colours.
-func (p *process) Stderr(line string) {
-	p.adapter.quiet.Log(colours().ReplaceAllString(line, ""), p.adapter.log)
-}
-
-var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;]*m") })
+// Stderr is part of program.Handler.
+func (p *process) Stderr(line string) { p.adapter.quiet.Log(line, p.adapter.log) }
 
 // handle takes one frame of the agent, in the reading goroutine.
 func (a *adapter) handle(p *process, f rpc.Frame) {

@@ -85,6 +85,7 @@ func TestSettings(t *testing.T) {
 	for _, want := range []string{
 		`model = "a\"b\\c"`, `base_url = "http://x/v1"`, `[mcp_servers."docs-x"]`, `args = ["-v", "a\u000Ab"]`, `env = { "KEY NAME" = "é\u007F" }`,
 		`url = "https://far/"`, `http_headers = { "Authorization" = "Bearer x" }`, `default_tools_approval_mode = "prompt"`,
+		`shell_snapshot = false`, // has the variables in a file
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("no %s in\n%s", want, text)

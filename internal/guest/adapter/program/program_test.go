@@ -75,7 +75,7 @@ func began(t *testing.T, script string) (*Program, kept) {
 }
 
 func TestProgramTellsItsLastWords(t *testing.T) {
-	p, k := began(t, `read line; echo "got $line"; echo alas >&2; exit 3`)
+	p, k := began(t, `read line; echo "got $line"; printf '\033[2malas\033[0m\n' >&2; exit 3`)
 	p.Send([]byte("hello\n"))
 	if got := <-k.lines; got != "got hello" {
 		t.Errorf("%q", got)

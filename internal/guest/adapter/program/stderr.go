@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -15,7 +16,7 @@ func (p *Program) readStderr(stderr io.Reader, h Handler) {
 	r := bufio.NewReaderSize(stderr, 4<<10)
 	for {
 		line, err := r.ReadSlice('\n') // a longer line comes in parts
-		if s := strings.TrimRight(string(line), "\r\n"); s != "" {
+		if s := colours().ReplaceAllString(strings.TrimRight(string(line), "\r\n"), ""); s != "" {
 			p.stderr.add(s)
 			h.Stderr(s)
 		}
@@ -24,6 +25,9 @@ func (p *Program) readStderr(stderr io.Reader, h Handler) {
 		}
 	}
 }
+
+// colours are what some agents write though stderr is no terminal.
+var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;]*m") })
 
 // tail keeps the last lines of a stream.
 type tail struct {
