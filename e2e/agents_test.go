@@ -27,6 +27,7 @@ type realAgent struct {
 	lacks map[string]string // scenarios that it cannot play, and why
 	// What of a scenario differs.
 	key      string // that the model's server gets; "" is not looked at
+	keyIn    string // the variable that has it
 	costs    bool   // it tells what a run cost
 	edits    bool   // it takes another input with a permission
 	tellsWhy bool   // its model learns why a call was rejected
@@ -35,25 +36,26 @@ type realAgent struct {
 // realAgents are the rows.
 var realAgents = []realAgent{
 	{
-		name: "claude-code", size: "medium", key: "none-needed",
+		name: "claude-code", size: "medium", key: "none-needed", keyIn: "ANTHROPIC_API_KEY",
 		env: map[string]string{
 			"ANTHROPIC_BASE_URL": "$MODEL", "ANTHROPIC_API_KEY": "none-needed", "ANTHROPIC_MODEL": "claude-sonnet-5", "CLAUDE_CODE_MAX_RETRIES": "2",
 		},
 		costs: true, edits: true, tellsWhy: true,
 	},
 	{
-		name: "codex", size: "medium", key: "none-needed",
+		name: "codex", size: "medium", key: "none-needed", keyIn: "OPENAI_API_KEY",
 		env:   map[string]string{"OPENAI_BASE_URL": "$MODEL/v1", "OPENAI_API_KEY": "none-needed"},
 		edits: true, tellsWhy: true,
 		lacks: map[string]string{"read denied": "has no tool of its own that reads files; it reads them with commands"},
 	},
 	{
-		name: "copilot", size: "medium", key: "none-needed",
+		name: "copilot", size: "medium", key: "none-needed", keyIn: "COPILOT_PROVIDER_API_KEY",
 		env: map[string]string{
 			"COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": "$MODEL/v1", "COPILOT_PROVIDER_API_KEY": "none-needed", "COPILOT_MODEL": "fake",
 		},
 		lacks: map[string]string{
 			"question": "asks people nothing", "mcp": "does not offer the tools of such servers to a model of one's own",
+			"read denied": "reads files without asking, as its mediation says",
 		},
 	},
 	{
@@ -119,6 +121,10 @@ func (st *stage) on(t *testing.T) *stage {
 	return &c
 }
 
+// keyHere stands, in what is added to a spec, for the variable of the agent's key,
+// which is then not among its plain variables.
+const keyHere = "$KEY"
+
 // enter makes a session of the agent; more is added to its spec. It may connect
 // to the model, and nowhere else, without the spec saying so.
 func (st *stage) enter(more string) *godo.HostedAgentSession {
@@ -126,9 +132,12 @@ func (st *stage) enter(more string) *godo.HostedAgentSession {
 	var b strings.Builder
 	fmt.Fprintf(&b, "agent: %s\nsize: %s\negress: [nobody.test]\nenv:\n", st.agent.name, st.agent.size)
 	for _, name := range slices.Sorted(maps.Keys(st.agent.env)) {
+		if name == st.agent.keyIn && strings.Contains(more, keyHere) {
+			continue
+		}
 		fmt.Fprintf(&b, "  %s: %q\n", name, strings.ReplaceAll(st.agent.env[name], "$MODEL", st.far.modelURL()))
 	}
-	return st.create(b.String() + more)
+	return st.create(b.String() + strings.ReplaceAll(more, keyHere, st.agent.keyIn))
 }
 
 // form is a question as it is asked.

@@ -44,7 +44,7 @@ func (f *far) serveModel() error {
 }
 
 // modelURL is where agents reach the model.
-func (f *far) modelURL() string { return "http://" + f.addr + ":8901" }
+func (f *far) modelURL() string { return "http://far.test:8901" }
 
 func (m *modelServer) keeping(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

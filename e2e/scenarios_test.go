@@ -51,6 +51,7 @@ var acts = []act{
 		{"skill", playSkill}, {"allowed", playAllowed}, {"denied", playDenied}, {"read denied", playReadDenied}, {"mcp", playMCP}, {"killed in a run", playKilledIn},
 	}},
 	{"root, in its workspace alone", "run_as: root\npermissions: {default: allow, filesystem: {mode: workspace}}\n", []scenario{{"confined root", playConfinedRoot}}},
+	{"key at the gate", "secrets: {$KEY: the-real-key}\n", []scenario{{"brokered key", playBrokeredKey}}},
 	{"model refuses", "", []scenario{{"model error", playModelError}}},
 	{"model is overloaded", "", []scenario{{"model overloaded", playOverloaded}}},
 	{"stream is cut", "", []scenario{{"cut", playCut}}},
@@ -65,6 +66,9 @@ func TestScenarios(t *testing.T) {
 			st := newStage(t, agent)
 			for _, a := range acts {
 				t.Run(a.name, func(t *testing.T) {
+					if strings.Contains(a.spec, keyHere) && agent.keyIn == "" {
+						t.Skip(agent.name + " is not known to have a key of its model")
+					}
 					st := st.on(t)
 					id := st.enter(a.spec).SessionID
 					for _, s := range a.plays {
@@ -365,6 +369,15 @@ func playConfinedRoot(st *stage, id string) {
 	}
 	st.killAgent(id)
 	st.outlives(id)
+}
+
+// The model's server gets the real key, which is nowhere in the sandbox.
+func playBrokeredKey(st *stage, id string) {
+	st.wantCompleted(id, "hello with a key")
+	if got := st.far.model.last().Key; got != "the-real-key" {
+		st.t.Errorf("the model got the key %q", got)
+	}
+	st.asRoot(id, `! grep -rl the-real-key /home /workspace /tmp /run 2>/dev/null && ! cat /proc/[0-9]*/environ 2>/dev/null | tr '\0' '\n' | grep -q the-real-key`)
 }
 
 func playMCP(st *stage, id string) {
