@@ -31,6 +31,7 @@ var pieces = []struct{ name, before, line string }{
 	{"git clone, 1,000 files", "rm -rf copy", `git clone -q --no-hardlinks repo copy`},
 	{"cc of 50 files", "rm -f src/*.o", `cd src && for f in *.c; do /usr/bin/cc -O1 -c $f; done`},
 	{"npm ci, 20 packages", "rm -rf app/node_modules", `cd app && npm ci --silent --offline --no-audit --no-fund`},
+	{"npm test, 20 tests", ":", `cd app && npm test --silent`},
 }
 
 // place is somewhere to work: run does a line of bash in the folder of the
@@ -40,8 +41,8 @@ type place struct {
 	run  func(ctx context.Context, line string, stdin []byte) (stderr string, err error)
 }
 
-// measureWork does the same work on the bare host, in a container of runc and
-// in a session, taking turns.
+// measureWork does the same work on the bare host, in a container of runc, in a
+// session and by the agent of one, taking turns.
 func measureWork(ctx context.Context, s *server, o options, out io.Writer) (err error) {
 	say("preparing work")
 	material, err := makeMaterial(ctx, filepath.Join(s.dir, "material"))
@@ -52,14 +53,20 @@ func measureWork(ctx context.Context, s *server, o options, out io.Writer) (err 
 	if err != nil {
 		return err
 	}
-	sess, err := s.api.CreateSession(ctx, []byte("agent: none\nsize: medium\n"), client.CreateOptions{})
-	if err != nil {
-		return err
+	places := []place{bare}
+	for _, of := range []struct {
+		spec  string
+		place func(id string) place
+	}{{"agent: none\n", s.sessionPlace}, {"agent: demo\npermissions: {default: allow}\n", s.agentPlace}} {
+		sess, err := s.api.CreateSession(ctx, []byte(of.spec+"size: medium\n"), client.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		if err := s.waitReady(ctx, sess.SessionID); err != nil {
+			return err
+		}
+		places = append(places, of.place(sess.SessionID))
 	}
-	if err := s.waitReady(ctx, sess.SessionID); err != nil {
-		return err
-	}
-	places := []place{bare, s.sessionPlace(sess.SessionID)}
 	container, err := startContainer(ctx, filepath.Join(s.dir, "runc"), o.templates)
 	switch {
 	case err != nil:
@@ -159,6 +166,24 @@ func (s *server) sessionPlace(id string) place {
 	}}
 }
 
+// agentPlace is the workspace of a session whose agent does the work, in a turn.
+func (s *server) agentPlace(id string) place {
+	session := s.sessionPlace(id)
+	turn := "run exec env -i " + strings.Join(workEnv, " ") + " /bin/bash -e /tmp/line 2> /tmp/said"
+	return place{"agent", func(ctx context.Context, line string, stdin []byte) (string, error) {
+		if stdin != nil {
+			return session.run(ctx, line, stdin)
+		}
+		if said, err := session.run(ctx, "cat > /tmp/line", []byte(line)); err != nil {
+			return said, err
+		}
+		if _, err := s.flood(ctx, id, turn); err != nil {
+			return "", err
+		}
+		return session.run(ctx, "cat /tmp/said >&2", nil)
+	}}
+}
+
 // printWork prints medians and how they compare.
 func printWork(out io.Writer, t *table, places []place) {
 	median := func(piece, place string) time.Duration {
@@ -176,10 +201,11 @@ func printWork(out io.Writer, t *table, places []place) {
 		return fmt.Sprintf("%.1f", float64(a)/float64(b))
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "\nwork, medians in ms of %d\thost\trunc\tsession\trunc/host\tsession/host\tsession/runc\t\n", len(t.rows[0].of))
+	fmt.Fprintf(w, "\nwork, medians in ms of %d\thost\trunc\tsession\tagent\trunc/host\tsession/host\tsession/runc\tagent/runc\t\n", len(t.rows[0].of))
 	for _, piece := range pieces {
-		host, runc, session := median(piece.name, "host"), median(piece.name, "runc"), median(piece.name, "session")
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", piece.name, ms(host), ms(runc), ms(session), ratio(runc, host), ratio(session, host), ratio(session, runc))
+		host, runc, session, agent := median(piece.name, "host"), median(piece.name, "runc"), median(piece.name, "session"), median(piece.name, "agent")
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", piece.name, ms(host), ms(runc), ms(session), ms(agent),
+			ratio(runc, host), ratio(session, host), ratio(session, runc), ratio(agent, runc))
 	}
 	_ = w.Flush()
 }

@@ -1,5 +1,5 @@
 # The material of the work that is compared: a repository of 1,000 files, 50 C
-# files, and a small project whose 20 packages lie beside it. Run in an empty
+# files, and a small project with tests whose 20 packages lie beside it. Run in an empty
 # folder; needs git and, for the project, npm.
 set -eu
 mkdir repo src
@@ -54,5 +54,10 @@ while [ $i -lt 20 ]; do
 	i=$((i + 1))
 done
 cd app
-printf '{"name":"bench-app","version":"1.0.0","private":true,"dependencies":{%s}}' "$dependencies" >package.json
+printf '{"name":"bench-app","version":"1.0.0","private":true,"scripts":{"test":"node --test"},"dependencies":{%s}}' "$dependencies" >package.json
+i=0
+while [ $i -lt 20 ]; do
+	printf 'require("node:test")("part %d", () => require("node:assert").equal(require("bench-part%d"), %d));\n' $i $i $((i * 100)) >>parts.test.js
+	i=$((i + 1))
+done
 npm install --silent --offline --no-audit --no-fund --package-lock-only
