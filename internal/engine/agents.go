@@ -211,10 +211,14 @@ func hostOf(text string) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// agentNotes says what a spec's agent is given that the spec does not say.
+// agentNotes says what a spec's agent is given that the spec does not say, and what
+// it lacks.
 func agentNotes(spec environment.Spec) (notes []string) {
+	if lacks := missingKeys(spec); lacks != "" {
+		notes = append(notes, fmt.Sprintf("secrets: agent %s has no key, without which its model answers nothing: %s", spec.Agent, lacks))
+	}
 	if !spec.Egress.Limited {
-		return nil
+		return notes
 	}
 	hosts, nets := agentHosts(spec)
 	var more []string
@@ -232,6 +236,29 @@ func agentNotes(spec environment.Spec) (notes []string) {
 		notes = append(notes, fmt.Sprintf("egress: agent %s needs %s, too, and may connect there", spec.Agent, strings.Join(more, ", ")))
 	}
 	return notes
+}
+
+// missingKeys are the variables one of which a spec's agent needs, "" where it has
+// one or may do without. ACP agents may, some models are free; an image may have
+// one in its environment; and clouds have keys of their own.
+func missingKeys(spec environment.Spec) string {
+	a, known := agents.Find(spec.Agent)
+	if !known || a.Adapter == "acp" || needsImage(spec) {
+		return ""
+	}
+	var names []string
+	for _, k := range a.Keys {
+		if spec.Env[k.Variable] != "" || spec.HasSecret(k.Variable) {
+			return ""
+		}
+		names = append(names, k.Variable)
+	}
+	for name := range spec.Env {
+		if strings.HasPrefix(name, "CLAUDE_CODE_USE_") {
+			return ""
+		}
+	}
+	return strings.Join(names, " or ")
 }
 
 // AgentInstallation is one installed version of an agent, and how many living

@@ -45,6 +45,26 @@ func TestAgentHosts(t *testing.T) {
 	}
 }
 
+func TestAgentWithoutAKeyIsWarnedOf(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		spec environment.Spec
+		note string
+	}{
+		{"none", environment.Spec{Agent: "codex", Template: "host"}, "agent codex has no key, without which its model answers nothing: OPENAI_API_KEY or CODEX_API_KEY"},
+		{"a server alone", environment.Spec{Agent: "claude-code", Template: "host", Env: map[string]string{"ANTHROPIC_BASE_URL": "http://far.test"}}, "no key"},
+		{"one", environment.Spec{Agent: "codex", Template: "host", Env: map[string]string{"CODEX_API_KEY": "k"}}, ""},
+		{"a cloud's", environment.Spec{Agent: "claude-code", Template: "host", Env: map[string]string{"CLAUDE_CODE_USE_BEDROCK": "1"}}, ""},
+		{"an image's", environment.Spec{Agent: "codex", Image: "debian:13"}, ""},
+		{"a free model's", environment.Spec{Agent: "opencode", Template: "host"}, ""},
+		{"nobody's", environment.Spec{Agent: "demo", Template: "host"}, ""},
+	} {
+		if notes := strings.Join(agentNotes(c.spec), "; "); !strings.Contains(notes, c.note) || (notes == "") != (c.note == "") {
+			t.Errorf("%s: %q", c.name, notes)
+		}
+	}
+}
+
 // What a spec gives an agent's settings stays, with ours over it.
 func TestOverlay(t *testing.T) {
 	a, _ := agents.Find("opencode")
@@ -65,5 +85,15 @@ func TestOverlay(t *testing.T) {
 	env["OPENCODE_CONFIG_CONTENT"] = "{"
 	if _, err := overlaid(a, env); !fault.Is(err, fault.BadRequest) {
 		t.Error(err)
+	}
+}
+
+// The view of this machine is no template that is kept, and that is said.
+func TestHostIsNoTemplate(t *testing.T) {
+	h := newHouse(t)
+	for name, want := range map[string]string{"host": "a view of this machine's own system", "nosuch": "no template"} {
+		if _, err := h.Template(t.Context(), h.team, name); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

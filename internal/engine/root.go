@@ -119,6 +119,9 @@ func startTime(s session.Session) time.Duration {
 
 // findTemplate finds a template of the team by id or name.
 func findTemplate(ctx context.Context, reader store.Reader, team id.Team, ref string) (store.Template, error) {
+	if ref == environment.DefaultTemplate {
+		return store.Template{}, fault.New(fault.NotFound, "host is a view of this machine's own system, which no template is kept of")
+	}
 	absent := func() error { return fault.New(fault.NotFound, "there is no template %.300q", ref) }
 	if which, err := id.Parse[id.Template](ref); err == nil {
 		t, err := reader.Template(ctx, which)

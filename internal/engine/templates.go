@@ -257,7 +257,7 @@ func (e *Engine) RemoveTemplate(ctx context.Context, team id.Team, ref string) (
 			users = append(users, s.Name)
 		}
 		if len(users) > 0 {
-			return fault.New(fault.Conflict, "template %s is in use by %s; remove them first", t.Name, someOf("session", users))
+			return fault.New(fault.Conflict, "template %s is in use by %s; remove that first", t.Name, someOf("session", users))
 		}
 		environments, err := tx.Environments(ctx, store.EnvironmentFilter{Team: team})
 		if err != nil {
@@ -269,7 +269,7 @@ func (e *Engine) RemoveTemplate(ctx context.Context, team id.Team, ref string) (
 			}
 		}
 		if len(users) > 0 {
-			return fault.New(fault.Conflict, "template %s is named by %s; remove them first, with paddock env remove", t.Name, someOf("environment", users))
+			return fault.New(fault.Conflict, "template %s is named by %s; remove that first, with paddock env remove", t.Name, someOf("environment", users))
 		}
 		return tx.DeleteTemplate(t.ID)
 	})
