@@ -7,6 +7,7 @@ import (
 
 	"paddock/internal/fault"
 	"paddock/internal/id"
+	"paddock/internal/redaction"
 	"paddock/internal/session"
 	"paddock/internal/store"
 )
@@ -41,7 +42,11 @@ func (e *Engine) Runs(ctx context.Context, team id.Team, ref string, size int, t
 		runs = runs[:n]
 		next = list.token(runs[n-1].ID)
 	}
-	return runs, next, nil
+	veil, err := e.veil(ctx, e.store, s.Environment)
+	for i := range runs {
+		hideInput(&runs[i], veil)
+	}
+	return runs, next, err
 }
 
 // Run finds one run of a session.
@@ -50,7 +55,19 @@ func (e *Engine) Run(ctx context.Context, team id.Team, ref, run string) (sessio
 	if err != nil {
 		return session.Run{}, err
 	}
-	return e.runOf(ctx, s, run)
+	r, err := e.runOf(ctx, s, run)
+	if err != nil {
+		return r, err
+	}
+	veil, err := e.veil(ctx, e.store, s.Environment)
+	hideInput(&r, veil)
+	return r, err
+}
+
+// hideInput hides the values of secrets that a person has written into an input.
+// The agent is given it as it is, so it is kept so until the run has ended.
+func hideInput(r *session.Run, veil *redaction.Veil) {
+	r.Text, r.SourceRaw = veil.Text(r.Text), veil.Bytes(r.SourceRaw)
 }
 
 func (e *Engine) runOf(ctx context.Context, s session.Session, run string) (session.Run, error) {

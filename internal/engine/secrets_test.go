@@ -336,3 +336,34 @@ func TestReceiptsOfExecsAreSealed(t *testing.T) {
 	}
 	h.unstored()
 }
+
+// The agent is given what a person writes; nobody is shown a value in it, and it is
+// not kept after the run.
+func TestInputsAreVeiled(t *testing.T) {
+	h := newHouse(t)
+	v := h.create(withSecrets)
+	m := h.driver.only(t)
+	run := h.input(v, "it is "+plainValue)
+	<-m.guest.prompts
+	if got, err := h.store.Run(context.Background(), v.ID, run); err != nil || got.Text != "it is "+plainValue { // which the guest is given
+		t.Errorf("%q, %v", got.Text, err)
+	}
+	shown := func() {
+		t.Helper()
+		one, err := h.Run(context.Background(), h.team, v.ID.String(), run.String())
+		if err != nil || one.Text != "it is [redacted PLAIN]" {
+			t.Errorf("%q, %v", one.Text, err)
+		}
+		all, _, err := h.Runs(context.Background(), h.team, v.ID.String(), 0, "")
+		if err != nil || len(all) != 1 || all[0].Text != "it is [redacted PLAIN]" {
+			t.Errorf("%+v, %v", all, err)
+		}
+	}
+	shown()
+	m.guest.endTurn(t, run, guestapi.End{Outcome: guestapi.EndCompleted})
+	h.waitRun(v, run, session.RunCompleted)
+	shown()
+	if kept, err := h.store.Run(context.Background(), v.ID, run); err != nil || strings.Contains(kept.Text, plainValue) {
+		t.Errorf("%q, %v", kept.Text, err)
+	}
+}

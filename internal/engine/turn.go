@@ -137,6 +137,7 @@ func (e *Engine) endRun(c *change, r *session.Run, cause session.RunCause, end e
 	end.Terminal = end.Terminal && wasActive
 	r.State, r.EndedAt, r.AwaitingSince = next, c.now, time.Time{}
 	r.Failure = &session.Failure{Code: end.Code, Message: end.Message, Terminal: end.Terminal}
+	hideInput(r, c.veil)
 	if err := c.tx.SaveRun(*r); err != nil {
 		return err
 	}
@@ -201,6 +202,7 @@ func (e *Engine) completeRun(c *change, r *session.Run, end guestapi.End) error 
 		return err
 	}
 	r.State, r.EndedAt, r.AwaitingSince = next, c.now, time.Time{}
+	hideInput(r, c.veil)
 	if err := c.tx.SaveRun(*r); err != nil {
 		return err
 	}
