@@ -8,6 +8,7 @@ import (
 
 	"paddock/internal/approval"
 	"paddock/internal/id"
+	"paddock/internal/redaction"
 	"paddock/internal/store"
 )
 
@@ -22,7 +23,20 @@ func (e *Engine) Approvals(ctx context.Context, team id.Team, ref string, pendin
 	if err != nil {
 		return nil, fmt.Errorf("list approvals: %w", err)
 	}
-	return slices.DeleteFunc(list, func(a approval.Approval) bool { return !a.OfPeople() }), nil
+	veil, err := e.veil(ctx, e.store, s.Environment)
+	for i := range list {
+		hideAnswer(&list[i], veil)
+	}
+	return slices.DeleteFunc(list, func(a approval.Approval) bool { return !a.OfPeople() }), err
+}
+
+// hideAnswer hides the values of secrets in what a person has answered. The agent
+// is told it as it is, again should it ask again.
+func hideAnswer(a *approval.Approval, veil *redaction.Veil) {
+	a.Reason = veil.Text(a.Reason)
+	if a.Input != nil {
+		a.Input = veil.JSON(a.Input)
+	}
 }
 
 // TeamApproval is an approval with the name of its session.
@@ -61,9 +75,9 @@ func (e *Engine) TeamApprovals(ctx context.Context, team id.Team, pending bool, 
 	return list, next, err
 }
 
-// named adds the names of the sessions, each read once.
+// named adds the names of the sessions, each read once, and hides their secrets.
 func (e *Engine) named(ctx context.Context, found []approval.Approval) ([]TeamApproval, error) {
-	names := map[id.Session]string{}
+	names, hidden := map[id.Session]string{}, map[id.Session]*redaction.Veil{}
 	list := make([]TeamApproval, 0, len(found))
 	for _, a := range found {
 		if _, known := names[a.Session]; !known {
@@ -72,7 +86,11 @@ func (e *Engine) named(ctx context.Context, found []approval.Approval) ([]TeamAp
 				return nil, fmt.Errorf("read session: %w", err)
 			}
 			names[a.Session] = s.Name
+			if hidden[a.Session], err = e.veil(ctx, e.store, s.Environment); err != nil {
+				return nil, err
+			}
 		}
+		hideAnswer(&a, hidden[a.Session])
 		list = append(list, TeamApproval{a, names[a.Session]})
 	}
 	return list, nil

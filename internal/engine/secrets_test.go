@@ -367,3 +367,23 @@ func TestInputsAreVeiled(t *testing.T) {
 		t.Errorf("%q, %v", kept.Text, err)
 	}
 }
+
+// What a person answers is shown without the values in it.
+func TestAnswersAreVeiled(t *testing.T) {
+	h := newHouse(t)
+	v, m, run := h.working(withSecrets)
+	m.guest.report(t, run, guestapi.ReportAsk, "", guestapi.Ask{Key: "k1", Action: event.ActionBash, Details: event.AskDetails{Tool: "bash", Kind: "execute", Command: "ls"}})
+	asked := h.pending(v, 1)[0]
+	no := Answer{Outcome: approval.OutcomeReject, Reason: "no " + plainValue}
+	if err := h.Answer(context.Background(), h.team, v.ID.String(), asked.ID.String(), no); err != nil {
+		t.Fatal(err)
+	}
+	one, err := h.Approvals(context.Background(), h.team, v.ID.String(), false)
+	if err != nil || len(one) != 1 || one[0].Reason != "no [redacted PLAIN]" {
+		t.Errorf("%+v, %v", one, err)
+	}
+	all, _, err := h.TeamApprovals(context.Background(), h.team, false, 0, "")
+	if err != nil || len(all) != 1 || all[0].Reason != "no [redacted PLAIN]" {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
