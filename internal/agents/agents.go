@@ -73,6 +73,7 @@ type Key struct {
 	Variable string
 	Host     string // that the key belongs to; "" when only BaseURL says
 	BaseURL  string // the variable that names another server; "" for none
+	Model    string // the variable that must name a model where BaseURL does a server; "" for none
 }
 
 // Overlay is a JSON object for a variable that holds one.

@@ -77,7 +77,7 @@ var catalogue = []Agent{
 		Env:     map[string]string{"COPILOT_AUTO_UPDATE": "false"},
 		Mode:    "https://agentclientprotocol.com/protocol/session-modes#agent",
 		Keys: []Key{
-			{Variable: "COPILOT_PROVIDER_API_KEY", BaseURL: "COPILOT_PROVIDER_BASE_URL"},
+			{Variable: "COPILOT_PROVIDER_API_KEY", BaseURL: "COPILOT_PROVIDER_BASE_URL", Model: "COPILOT_MODEL"},
 			{Variable: "COPILOT_GITHUB_TOKEN", Host: "api.github.com"},
 		},
 		Hosts:     []string{"*.githubcopilot.com"},

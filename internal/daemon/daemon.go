@@ -164,6 +164,7 @@ func run(ctx context.Context, cfg Config, boss supervisor) (err error) {
 		Warnings: func() []string { return append(slices.Clone(warnings), host.warnings()...) },
 		Pool:     cfg.Pool, Reserve: cfg.Reserve, Free: func() (engine.Room, error) { return freeRoom(cfg.DataDir) },
 		Most:         environment.Network{Connections: cfg.Connections, Bandwidth: int64(cfg.Bandwidth)},
+		Closed:       operator.Closed,
 		HistoryLimit: cfg.HistoryLimit, HistoryRetention: cfg.HistoryRetention,
 	})
 	defer e.Stop()

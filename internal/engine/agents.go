@@ -213,22 +213,24 @@ func hostOf(text string) string {
 
 // agentNotes says what a spec's agent is given that the spec does not say, and what
 // it lacks.
-func agentNotes(spec environment.Spec) (notes []string) {
+func (e *Engine) agentNotes(spec environment.Spec) (notes []string) {
 	if lacks := missingKeys(spec); lacks != "" {
 		notes = append(notes, fmt.Sprintf("secrets: agent %s has no key, without which its model answers nothing: %s", spec.Agent, lacks))
 	}
+	notes = append(notes, missingModels(spec)...)
 	if !spec.Egress.Limited {
 		return notes
 	}
 	hosts, nets := agentHosts(spec)
+	told := slices.Concat(spec.Egress.AllowHosts, spec.SecretHosts()) // of a secret's the spec's own notes tell
 	var more []string
 	for _, host := range hosts {
-		if !slices.Contains(spec.Egress.AllowHosts, host) {
+		if !slices.Contains(told, host) {
 			more = append(more, host)
 		}
 	}
 	for _, net := range nets {
-		if !slices.Contains(spec.Egress.AllowIPs, net) {
+		if !slices.Contains(spec.Egress.AllowIPs, net) && e.closed(net) == "" {
 			more = append(more, net.Addr().String())
 		}
 	}
@@ -259,6 +261,22 @@ func missingKeys(spec environment.Spec) string {
 		}
 	}
 	return strings.Join(names, " or ")
+}
+
+// missingModels says which variables must name a model and do not: an agent knows
+// none of a server that is not its makers'.
+func missingModels(spec environment.Spec) (notes []string) {
+	a, known := agents.Find(spec.Agent)
+	if !known || needsImage(spec) { // an image may have one in its environment
+		return nil
+	}
+	has := func(name string) bool { return spec.Env[name] != "" || spec.HasSecret(name) }
+	for _, k := range a.Keys {
+		if k.Model != "" && has(k.BaseURL) && !has(k.Model) {
+			notes = append(notes, fmt.Sprintf("env: agent %s needs %s, too: which model of the server that %s names", spec.Agent, k.Model, k.BaseURL))
+		}
+	}
+	return notes
 }
 
 // AgentInstallation is one installed version of an agent, and how many living

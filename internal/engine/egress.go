@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 
@@ -35,6 +36,37 @@ func (e *Engine) beyond(spec environment.Spec) (warnings []string) {
 		warnings = append(warnings, fmt.Sprintf(above, "bandwidth", n, most))
 	}
 	return warnings
+}
+
+// mostClosed is how many addresses that stay closed are named.
+const mostClosed = 10
+
+// closedNotes says which addresses that a spec lists, or that its agent's model is
+// at, stay closed on this server, and why.
+func (e *Engine) closedNotes(spec environment.Spec) (notes []string) {
+	closed := 0
+	note := func(net netip.Prefix, format string) {
+		why := e.closed(net)
+		if why == "" {
+			return
+		}
+		if closed++; closed <= mostClosed {
+			notes = append(notes, fmt.Sprintf(format, why))
+		}
+	}
+	for _, net := range spec.Egress.AllowIPs {
+		note(net, "egress.allow_ips: %s")
+	}
+	_, nets := agentHosts(spec)
+	for _, net := range nets {
+		if !net.Addr().IsLoopback() && !slices.Contains(spec.Egress.AllowIPs, net) { // its loopback is the sandbox's own
+			note(net, "env: agent "+spec.Agent+" is told to connect to an address that it cannot reach: %s")
+		}
+	}
+	if more := closed - mostClosed; more > 0 {
+		notes = append(notes, fmt.Sprintf("egress.allow_ips: %d more that it lists stay closed", more))
+	}
+	return notes
 }
 
 // EgressDenied writes into a session's history that its sandbox was refused a

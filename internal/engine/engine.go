@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,6 +67,10 @@ type Options struct {
 	// limit.
 	Most environment.Network
 
+	// Closed says what of a network no spec can open to sandboxes on this server,
+	// and why; "" where all of it can be. Nil means that nothing is closed.
+	Closed func(netip.Prefix) string
+
 	// HistoryLimit is how many bytes of payloads and native frames one session's
 	// history holds; past it the oldest are dropped. 0 means no limit.
 	HistoryLimit int64
@@ -118,7 +123,8 @@ type Engine struct {
 	restores  chan struct{} // and for each restore
 	rebooted  bool
 
-	most environment.Network // what any sandbox may use
+	most   environment.Network       // what any sandbox may use
+	closed func(netip.Prefix) string // what stays closed to all of them
 
 	images  images
 	flights flights
@@ -143,6 +149,9 @@ func New(o Options) *Engine {
 	if o.Warnings == nil {
 		o.Warnings = func() []string { return nil }
 	}
+	if o.Closed == nil {
+		o.Closed = func(netip.Prefix) string { return "" }
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &Engine{
 		store: o.Store, driver: o.Driver, log: o.Logger, metrics: o.Metrics, trace: o.Trace, limit: o.MaxActiveSessions, warnings: o.Warnings,
@@ -152,7 +161,7 @@ func New(o Options) *Engine {
 	e.vault, e.veils.known = o.Vault, map[id.Environment]*redaction.Veil{}
 	e.hub = newHub(e.store.Events, func(v event.Event) int64 { return v.Seq })
 	e.teams = newHub(e.store.TeamEvents, func(v event.Event) int64 { return v.Place })
-	e.historyLimit, e.most = o.HistoryLimit, o.Most
+	e.historyLimit, e.most, e.closed = o.HistoryLimit, o.Most, o.Closed
 	e.retention.after = o.HistoryRetention
 	if o.Points != nil && o.Driver.Capabilities().Files {
 		e.points = o.Points

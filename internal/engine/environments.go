@@ -87,7 +87,7 @@ func (e *Engine) newEnvironment(team id.Team, text []byte) (CreatedEnvironment, 
 		made.Warnings = append(made.Warnings, n.String())
 	}
 	unkept, err := checkRules(spec)
-	made.Warnings = slices.Concat(made.Warnings, unkept, agentNotes(spec))
+	made.Warnings = slices.Concat(made.Warnings, unkept, e.agentNotes(spec), e.closedNotes(spec))
 	return made, err
 }
 

@@ -119,7 +119,7 @@ func (e *Engine) recipe(ctx context.Context, team id.Team, req CreateRequest) (C
 			return made, err
 		}
 		made.Warnings, err = checkRules(made.Environment.Spec)
-		made.Warnings = append(made.Warnings, agentNotes(made.Environment.Spec)...)
+		made.Warnings = slices.Concat(made.Warnings, e.agentNotes(made.Environment.Spec), e.closedNotes(made.Environment.Spec))
 	}
 	made.Warnings = slices.Concat(e.warnings(), e.beyond(made.Environment.Spec), made.Warnings)
 	return made, err

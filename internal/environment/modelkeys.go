@@ -29,9 +29,7 @@ func (p *parser) brokerKeys() {
 				Message: fmt.Sprintf("is there inside as it is, since %s; with a host it would go nowhere else", why)})
 			continue
 		}
-		s.Host, p.spec.Secrets[i].Host = host, host
-		p.warnings = append(p.warnings, Warning{Line: s.at.Line, Path: "secrets." + s.Name,
-			Message: fmt.Sprintf("goes to %s alone, and is not there inside; under env it would be", host)})
+		s.Host, s.found, p.spec.Secrets[i].Host = host, true, host // which checkSecrets tells
 	}
 }
 

@@ -14,8 +14,10 @@ func TestKeysOfModels(t *testing.T) {
 		"agent: claude-code\nsecrets: {ANTHROPIC_API_KEY: sk-ant-1, OTHER: value-1}": {"ANTHROPIC_API_KEY api.anthropic.com", "OTHER ",
 			"line 2: secrets.ANTHROPIC_API_KEY: goes to api.anthropic.com alone, and is not there inside; under env it would be"},
 		"agent: claude-code\nenv: {ANTHROPIC_BASE_URL: 'https://Proxy.example:8443/v1'}\nsecrets: {ANTHROPIC_API_KEY: sk-ant-1}\negress: [example.org]": {
-			"ANTHROPIC_API_KEY proxy.example", "line 3: secrets.ANTHROPIC_API_KEY: goes to proxy.example alone, and is not there inside; under env it would be",
-			"line 3: secrets.ANTHROPIC_API_KEY: egress does not list proxy.example; connections to it are allowed, since a secret is for it"},
+			"ANTHROPIC_API_KEY proxy.example", "line 3: secrets.ANTHROPIC_API_KEY: goes to proxy.example alone, and is not there inside; under env it would be; egress does not list that host, but connections to it are allowed"},
+		"agent: claude-code\nsecrets: {ANTHROPIC_API_KEY: sk-ant-1, B: {value: sk-ant-2, host: api.anthropic.com}}\negress: [example.org]": {
+			"ANTHROPIC_API_KEY api.anthropic.com", "B api.anthropic.com",
+			"line 2: secrets.ANTHROPIC_API_KEY: goes to api.anthropic.com alone, and is not there inside; under env it would be; egress does not list that host, but connections to it are allowed"},
 		"agent: codex\nsecrets: {OPENAI_API_KEY: {value: sk-123, host: a.example}}": {"OPENAI_API_KEY a.example"},
 		"agent: codex\nenv: {OPENAI_BASE_URL: 'http://10.0.0.1/v1'}\nsecrets: {OPENAI_API_KEY: sk-123}": {"OPENAI_API_KEY ",
 			"line 3: secrets.OPENAI_API_KEY: is there inside as it is, since the host of env.OPENAI_BASE_URL has no name; with a host it would go nowhere else"},

@@ -76,6 +76,7 @@ const secretExample = "API_TOKEN: its value"
 type placedSecret struct {
 	Secret
 	at, value *yaml.Node // the name, or the item of a list; the value, nil when there is none
+	found     bool       // the host, by the agent's key
 }
 
 // shown is what stands for a value wherever a spec is shown.
@@ -238,6 +239,7 @@ func (p *parser) keepSecret(v value, s placedSecret) {
 
 // checkSecrets checks the secrets against the rest of the spec.
 func (p *parser) checkSecrets(root *yaml.Node) {
+	told := map[string]bool{} // hosts that egress does not list
 	for _, s := range p.secretsAt {
 		path := "secrets." + s.Name
 		if _, twice := p.spec.Env[s.Name]; twice {
@@ -246,14 +248,26 @@ func (p *parser) checkSecrets(root *yaml.Node) {
 		if s.Brokered() && strings.ContainsAny(s.Value.Reveal(), "\t\r\n") {
 			p.fault(s.value, path, "has a line break or a tab in its value, which no header of a request can have")
 		}
-		if s.Brokered() && p.spec.Egress.Limited && !p.spec.Egress.allows(s.Host) {
+		if s.found {
+			message := fmt.Sprintf("goes to %s alone, and is not there inside; under env it would be", s.Host)
+			if p.beyondEgress(s.Host) && !told[s.Host] {
+				message += "; egress does not list that host, but connections to it are allowed"
+			}
+			p.warnings = append(p.warnings, Warning{Line: s.at.Line, Path: path, Message: message})
+		} else if s.Brokered() && p.beyondEgress(s.Host) && !told[s.Host] {
 			p.warnings = append(p.warnings, Warning{Line: s.at.Line, Path: path,
 				Message: fmt.Sprintf("egress does not list %s; connections to it are allowed, since a secret is for it", s.Host)})
 		}
+		told[s.Host] = true
 		if value := s.Value.Reveal(); s.Name != "" && len(value) >= MinSecret {
 			p.checkPlain(root, s.Name, value)
 		}
 	}
+}
+
+// beyondEgress says whether a limited egress does not list a host.
+func (p *parser) beyondEgress(host string) bool {
+	return p.spec.Egress.Limited && !p.spec.Egress.allows(host)
 }
 
 // checkPlain reports a secret's value elsewhere in the spec, where it would be
