@@ -210,6 +210,11 @@ func TestEgress(t *testing.T) {
 		if code, _, _ := s.exec(id, "curl", "-sS", "-m", "5", "http://far.test/"); code != 6 {
 			t.Errorf("a name, where none is listed: %d", code)
 		}
+		made := s.createNoWait("agent: none\negress: {allow_ips: [" + f.addr + ", 127.0.0.1, 10.0.0.0/8]}\n")
+		if got := strings.Join(made.Warnings, "\n"); !strings.Contains(got, "egress.allow_ips: 127.0.0.1 stays closed: it is the loopback") ||
+			!strings.Contains(got, "egress.allow_ips: 10.0.0.0/8 stays closed: it is private") || strings.Contains(got, f.addr) {
+			t.Errorf("of addresses that stay closed it is warned with %q", got)
+		}
 		id = s.create("agent: none\negress: [" + "far.test" + "]\n").SessionID
 		// Nothing asked for the name in this sandbox; the gate does.
 		if what, _ := s.dial(id, "tcp", f.addr, "7"); what != "connected" {

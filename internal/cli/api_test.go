@@ -148,6 +148,10 @@ func (p *playedAPI) create(w http.ResponseWriter, r *http.Request) {
 		s = p.sessions[s.Name]
 		p.mu.Unlock()
 		s.Warnings = []string{"no network yet"}
+		if _, rest, ok := strings.Cut(p.spec, `"config_id":"`); ok {
+			config, _, _ := strings.Cut(rest, `"`)
+			s.Warnings = []string{"made from " + config}
+		}
 		give(w, map[string]any{"session": s, "spec": p.spec})
 	}
 }

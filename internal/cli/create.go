@@ -62,18 +62,24 @@ holds a placeholder, which is replaced in requests to that host as they leave.`,
 		},
 	}
 	from.register(cmd)
-	cmd.Flags().StringVar(&environment, "environment", "", "make it from this stored `environment`, see 'paddock env'; goes with --name")
-	for _, name := range ofSpec {
-		if name != "name" {
-			cmd.MarkFlagsMutuallyExclusive("environment", name)
-		}
-	}
+	environmentFlag(cmd, &environment)
 	cmd.Flags().BoolVar(&options.ResumeOnTopoff, "resume-on-topoff", false, "resume by itself after a pause for zero balance")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return at once; the session boots on")
 	cmd.Flags().Bool("wait", true, "wait until it is ready, which it does anyway")
 	_ = cmd.Flags().MarkHidden("wait") // fails only for a flag that is not there
 	cmd.MarkFlagsMutuallyExclusive("wait", "no-wait")
 	return cmd
+}
+
+// environmentFlag has a command make sessions from environments, too; the flags of
+// a spec are registered before.
+func environmentFlag(cmd *cobra.Command, environment *string) {
+	cmd.Flags().StringVar(environment, "environment", "", "make it from this stored `environment`, see 'paddock env'; goes with --name")
+	for _, name := range ofSpec {
+		if name != "name" {
+			cmd.MarkFlagsMutuallyExclusive("environment", name)
+		}
+	}
 }
 
 // starter gives what starts a session: from an environment, or from the spec that

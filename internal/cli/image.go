@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
@@ -37,12 +38,16 @@ func (s *specFlags) sendImage(cmd *cobra.Command, a *app, c *client.Client, text
 		if !isPath(image) {
 			image = "./" + image
 		}
-		t, err := a.addTemplate(cmd, c, image, "")
+		warn := a.warnOnce()
+		t, err := a.addTemplate(cmd, c, image, "", warn)
 		if client.IsCode(err, "conflict") { // another image has that name, perhaps an older one of the same file
-			t, err = a.addUnder(cmd, c, image)
+			t, err = a.addUnder(cmd, c, image, warn)
 		}
 		if err != nil {
 			return nil, err
+		}
+		for _, text := range t.Warnings {
+			warn(text)
 		}
 		key.Value = "template"
 		value.SetString(t.Name)
@@ -51,17 +56,28 @@ func (s *specFlags) sendImage(cmd *cobra.Command, a *app, c *client.Client, text
 	return text, nil
 }
 
+// warnOnce shows each warning once, for a folder may be read again. Folders are read
+// in goroutines.
+func (a *app) warnOnce() func(text string) {
+	var said sync.Map
+	return func(text string) {
+		if _, again := said.LoadOrStore(text, true); !again {
+			a.warn(text)
+		}
+	}
+}
+
 // digits is how much of an image's digest its name has.
 const digits = 12
 
 // addUnder sends an image under a name that no other one has: the usual one with
 // a part of what the image has for a digest.
-func (a *app) addUnder(cmd *cobra.Command, c *client.Client, image string) (client.Template, error) {
+func (a *app) addUnder(cmd *cobra.Command, c *client.Client, image string, warn func(text string)) (client.Template, error) {
 	file, err := home(image)
 	if err != nil {
 		return client.Template{}, fmt.Errorf("read image: %w", err)
 	}
-	from, err := pack.Open(file, func(string) {}) // what it warns of was said
+	from, err := pack.Open(file, warn)
 	if err != nil {
 		return client.Template{}, fmt.Errorf("read image: %w", err)
 	}
@@ -70,5 +86,5 @@ func (a *app) addUnder(cmd *cobra.Command, c *client.Client, image string) (clie
 	if _, err := io.Copy(sum, from); err != nil {
 		return client.Template{}, fmt.Errorf("read image: %w", err)
 	}
-	return a.addTemplate(cmd, c, image, nameOf(image)+"-"+hex.EncodeToString(sum.Sum(nil))[:digits])
+	return a.addTemplate(cmd, c, image, nameOf(image)+"-"+hex.EncodeToString(sum.Sum(nil))[:digits], warn)
 }

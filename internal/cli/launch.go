@@ -10,10 +10,11 @@ import (
 
 // launch is what `paddock launch` was told.
 type launch struct {
-	a    *app
-	from specFlags
-	text string // the first prompt; may be empty
-	k    asker  // for a chat in lines
+	a           *app
+	from        specFlags
+	environment string // that a new session is made from; empty: from
+	text        string // the first prompt; may be empty
+	k           asker  // for a chat in lines
 
 	noColor bool
 }
@@ -42,6 +43,7 @@ standard output, as with 'paddock prompt'; it ends with the input, or with the
 first run that fails.`,
 		Example: `  paddock launch --agent demo --name hello
   paddock launch hello
+  paddock launch --environment review-bot --name monday
   paddock launch hello "what is in this folder?"
   printf 'read notes.txt\nrun ls\n' | paddock launch hello --on-ask approve`,
 		Args: between(0, -1),
@@ -62,6 +64,7 @@ first run that fails.`,
 	}
 	l.from.keys = true
 	l.from.register(cmd)
+	environmentFlag(cmd, &l.environment)
 	f := cmd.Flags()
 	f.StringVarP(&prompt, "prompt", "p", "", "the first thing said, a `text`")
 	f.StringVar(&l.k.onAsk, "on-ask", "", "line by line, and what to do when the agent asks: approve, reject or defer")
@@ -95,7 +98,7 @@ func (l *launch) run(cmd *cobra.Command, args []string) error {
 // session is the one that was named, or a new one.
 func (l *launch) session(cmd *cobra.Command, c *client.Client, args []string) (client.Session, error) {
 	if len(args) > 0 {
-		for _, flag := range ofSpec {
+		for _, flag := range append([]string{"environment"}, ofSpec...) {
 			if cmd.Flags().Changed(flag) {
 				return client.Session{}, usagef(cmd, "--%s is for a new session, and %q names one; leave out one of them, or name the new one with --name", flag, args[0])
 			}
@@ -106,16 +109,13 @@ func (l *launch) session(cmd *cobra.Command, c *client.Client, args []string) (c
 		}
 		return s, err
 	}
-	text, err := l.from.read(cmd, l.a)
+	start, err := l.a.starter(cmd, &l.from, l.environment, client.CreateOptions{})
 	if err != nil {
 		return client.Session{}, err
 	}
-	if text, err = l.from.sendImage(cmd, l.a, c, text); err != nil {
-		return client.Session{}, err
-	}
-	s, err := c.CreateSession(cmd.Context(), text, client.CreateOptions{})
+	s, err := start(c)
 	if err != nil {
-		return s, l.from.blame(cmd, err)
+		return s, err
 	}
 	l.from.warn(l.a, s.Warnings)
 	return s, nil

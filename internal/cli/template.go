@@ -56,7 +56,7 @@ nothing here. Its environment is there in sessions, below the spec's.`,
 			if err != nil {
 				return err
 			}
-			t, err := a.addTemplate(cmd, c, args[0], name)
+			t, err := a.addTemplate(cmd, c, args[0], name, a.warn)
 			if err == nil && !noWait {
 				t, err = a.awaitTemplate(cmd, c, t)
 			}
@@ -91,19 +91,24 @@ func nameOf(image string) string {
 	return strings.Trim(notName.ReplaceAllString(image, "-"), "._-")
 }
 
-// addTemplate sends an image that lies here, or has the server pull one.
-func (a *app) addTemplate(cmd *cobra.Command, c *client.Client, image, name string) (client.Template, error) {
+// warn shows a warning.
+func (a *app) warn(text string) { a.note("warning: %s", text) }
+
+// addTemplate sends an image that lies here, or has the server pull one. What is
+// left out of a folder goes to warn.
+func (a *app) addTemplate(cmd *cobra.Command, c *client.Client, image, name string, warn func(text string)) (client.Template, error) {
 	if name = first(name, nameOf(image)); name == "" {
 		return client.Template{}, usagef(cmd, "%q makes no name; give one with --name", image)
 	}
 	if !isPath(image) {
-		return c.CreateTemplate(cmd.Context(), name, image)
+		t, err := c.CreateTemplate(cmd.Context(), name, image)
+		return t, blameImage(cmd, err)
 	}
 	from := io.NopCloser(a.in)
 	if image != "-" {
 		file, err := home(image)
 		if err == nil {
-			from, err = pack.Open(file, func(text string) { a.note("warning: %s", text) })
+			from, err = pack.Open(file, warn)
 		}
 		if err != nil {
 			return client.Template{}, fmt.Errorf("read image: %w", err)
@@ -119,6 +124,19 @@ func (a *app) addTemplate(cmd *cobra.Command, c *client.Client, image, name stri
 		err = fmt.Errorf("read image: %w", sent.err)
 	}
 	return t, err
+}
+
+// imageKey is what the API calls the image of a template.
+const imageKey = "source_oci_ref"
+
+// blameImage names the argument where the server names its key for an image. Other
+// errors stay as they are.
+func blameImage(cmd *cobra.Command, err error) error {
+	var said *client.Error
+	if !errors.As(err, &said) || said.Code != "bad_request" || !strings.Contains(said.Message, imageKey) {
+		return err
+	}
+	return usagef(cmd, "%s", strings.ReplaceAll(said.Message, imageKey, "IMAGE"))
 }
 
 // home undoes a ~ that the shell has left.
@@ -176,7 +194,7 @@ func (a *app) awaitTemplate(cmd *cobra.Command, c *client.Client, t client.Templ
 		return t, exitWith(exitFailed, "template %s has no image: %s\nTry again: paddock template update %s", t.Name, t.Error, t.Name)
 	}
 	for _, w := range t.Warnings {
-		a.note("warning: %s", w)
+		a.warn(w)
 	}
 	return t, nil
 }
@@ -312,6 +330,7 @@ another image. Living sessions keep the one that they have.`,
 				}
 			}
 			t, err := c.UpdateTemplate(cmd.Context(), args[0], image)
+			err = blameImage(cmd, err)
 			if err == nil && !noWait {
 				t, err = a.awaitTemplate(cmd, c, t)
 			}

@@ -53,6 +53,8 @@ type unpacker struct {
 	room           func() error
 	label          string // of the layer, for progress
 	lost           map[string]int
+	devices        int    // below /dev, which are left out
+	device         string // the first of them
 }
 
 // refused says which entry is why an image cannot be used.
@@ -155,7 +157,11 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 	}
 	if h.Typeflag == tar.TypeChar || h.Typeflag == tar.TypeBlock {
 		if in.real == "dev" || strings.HasPrefix(in.real, "dev/") {
-			return nil // every machine has a /dev of its own
+			u.devices++ // every machine has a /dev of its own
+			if u.device == "" {
+				u.device = path.Join(in.real, base)
+			}
+			return nil
 		}
 		return refused(h.Name, "is a device; a machine has only those of its own /dev")
 	}

@@ -202,6 +202,28 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// Devices of /dev are left out, which is said once.
+func TestDevicesThatAreLeftOutAreNamed(t *testing.T) {
+	null, disk := item{name: "dev/null", kind: tar.TypeChar}, item{name: "dev/mapper/x", kind: tar.TypeBlock}
+	for _, c := range []struct {
+		items []item
+		want  string
+	}{
+		{[]item{file("dev/x", "")}, ""},
+		{[]item{null}, "the device /dev/null is left out: every sandbox has a /dev of its own"},
+		{[]item{disk, null, null}, "the device /dev/mapper/x and 2 more in /dev are left out: every sandbox has a /dev of its own"},
+	} {
+		_, u, err := unpack(t, tarOf(t, c.items...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.chown = true // what else is warned of
+		if got := strings.Join(u.warnings(), "; "); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	long := strings.Repeat("x", 256)
 	many := make([]item, testLimits.Entries+1)

@@ -145,6 +145,12 @@ func (u *unpacker) warnings() []string {
 	if !u.chown {
 		list = append(list, "the server does not run as root, so all files of the image belong to its user")
 	}
+	switch {
+	case u.devices == 1:
+		list = append(list, fmt.Sprintf("the device /%s is left out: every sandbox has a /dev of its own", u.device))
+	case u.devices > 1:
+		list = append(list, fmt.Sprintf("the device /%s and %d more in /dev are left out: every sandbox has a /dev of its own", u.device, u.devices-1))
+	}
 	for name, n := range u.lost {
 		list = append(list, fmt.Sprintf("%d files have lost their %s: this host's file system or the server's user cannot set it", n, name))
 	}
