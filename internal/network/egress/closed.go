@@ -21,12 +21,16 @@ func (o Operator) Closed(net netip.Prefix) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	texts := make([]string, 0, len(parts))
-	for _, p := range parts {
+	var texts []string
+	for i, p := range parts {
 		if p.net == net.Masked() {
 			return fmt.Sprintf("%s stays closed: %s", netWord(net), p.why)
 		}
-		texts = append(texts, fmt.Sprintf("%s (%s)", netWord(p.net), p.why))
+		text := netWord(p.net)
+		if last := i == len(parts)-1; last || parts[i+1].why != p.why { // said once for its neighbours, too
+			text += " (" + strings.TrimPrefix(p.why, "it is ") + ")"
+		}
+		texts = append(texts, text)
 	}
 	return fmt.Sprintf("of %s these stay closed: %s", netWord(net), strings.Join(texts, ", "))
 }
@@ -54,7 +58,7 @@ func (o Operator) closedParts(net netip.Prefix) (parts []part) {
 		add(denied, "the operator of this server denies it")
 	}
 	if net.IsSingleIP() && thisHost.has(net.Addr()) && !within(o.AllowNets, net.Addr()) {
-		add(net, "it is an address of this host, and the operator of this server does not open it (serve --egress-allow)")
+		add(net, "it is an address of this host, and the operator of this server does not open it with serve --egress-allow")
 	}
 	for _, p := range private {
 		if !net.Overlaps(p) {
@@ -66,9 +70,9 @@ func (o Operator) closedParts(net netip.Prefix) (parts []part) {
 		switch opened, whole := o.opened(p); {
 		case whole:
 		case opened == "":
-			add(p, "it is private, and the operator of this server does not open it (serve --egress-allow)")
+			add(p, "it is private, and the operator of this server does not open it with serve --egress-allow")
 		default:
-			add(p, "it is private, and the operator of this server opens only %s of it (serve --egress-allow)", opened)
+			add(p, "it is private, and the operator of this server opens only %s of it with serve --egress-allow", opened)
 		}
 	}
 	return parts
