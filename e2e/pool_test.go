@@ -94,6 +94,40 @@ func TestPool(t *testing.T) {
 	s.assertIdentity(two.SessionID, "second")
 }
 
+// TestSparesOfAnImage: once an image was asked for, a spare of it is kept, and the
+// next session of it gets that: with the image's files and no others.
+func TestSparesOfAnImage(t *testing.T) {
+	s := startServer(t, "--pool", "2")
+	s.waitSpares(2)
+	s.add(writeFile(t, "root.tar", rootTar(t, buildTool(t), "hello")), "tar")
+	first := s.create("agent: demo\ntemplate: tar\n")
+	digest := s.images()[0]
+	var spare string
+	eventually(t, "a spare of the image", func() bool {
+		for line := range strings.SplitSeq(s.log.String(), "\n") {
+			if strings.Contains(line, "spare sandbox ready") && strings.Contains(line, digest) {
+				_, rest, _ := strings.Cut(line, `"sandbox_id":"`)
+				spare, _, _ = strings.Cut(rest, `"`)
+			}
+		}
+		return spare != ""
+	})
+	second := s.create("agent: demo\ntemplate: tar\n")
+	if second.SandboxID != spare || first.SandboxID == spare {
+		t.Errorf("sessions of the image have the sandboxes %s and %s, and its spare was %s", first.SandboxID, second.SandboxID, spare)
+	}
+	if got := s.says(second.SessionID, "/bin/tool", "cat", "/etc/motd"); got != "hello" {
+		t.Errorf("the file of the image reads %q", got)
+	}
+	if got := s.turn(second.SessionID, "hello"); !strings.HasPrefix(got, "turn 1: ") {
+		t.Errorf("the agent said %q", got)
+	}
+	// One of the host's system gets none of the image.
+	if host := s.create("agent: none\n"); s.sh(host.SessionID, "test -e /bin/tool || echo none") != "none\n" {
+		t.Error("a session of this machine's system has the image's files")
+	}
+}
+
 func sameSet(a, b []string) bool {
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	return slices.Equal(a, b)
