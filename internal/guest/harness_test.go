@@ -84,7 +84,7 @@ type machine struct {
 
 const secret = "the secret of the machine"
 
-func newMachine(t testing.TB) *machine {
+func newMachine(t testing.TB, change ...func(*guest.Options)) *machine {
 	t.Helper()
 	base := t.TempDir()
 	m := &machine{t: t, patience: patience, workspace: filepath.Join(base, "workspace"), changed: make(chan struct{}), epoch: 1}
@@ -104,6 +104,10 @@ func newMachine(t testing.TB) *machine {
 	options.Session = func() string { return "" }
 	options.Hostname = func(name string) error { m.change(func() { m.hostname = name }); return nil }
 	options.Workspace, options.Agent, options.Launcher = m.workspace, user, nil
+	options.TreeGroup += 1 + uint32(os.Getpid()) // another run of these tests is no part of this one's tree
+	for _, f := range change {
+		f(&options)
+	}
 	m.daemon = guest.New(options)
 	ctx, stop := context.WithCancel(context.Background())
 	m.stop = stop

@@ -39,6 +39,7 @@ type turns struct {
 type turn struct {
 	run  id.Run
 	done chan struct{} // closed when the adapter has returned
+	stop chan struct{} // closed when whoever ends it is done with that; see end
 
 	mu        sync.Mutex
 	cancelled bool
@@ -57,7 +58,7 @@ func (t *turns) prompt(adapter Adapter, run id.Run, prompt guestapi.Prompt) erro
 		return fault.New(fault.Conflict, "the turn of %s is running", t.active.run)
 	}
 	t.remember(run, true)
-	u := &turn{run: run, done: make(chan struct{})}
+	u := &turn{run: run, done: make(chan struct{}), stop: make(chan struct{})}
 	t.active = u
 	t.daemon.work.Go(func() { t.play(adapter, u, prompt) })
 	return nil
@@ -81,6 +82,7 @@ func (t *turns) play(adapter Adapter, u *turn, prompt guestapi.Prompt) {
 	s := &sink{ctx: d.ctx, journal: d.journal, run: u.run.String(), begin: func() { u.begin(proc.Remember(d.tree, int(d.relief.agent.Load()))) }, last: time.Now()}
 	end := adapter.Turn(d.ctx, prompt, s)
 	if u.close() {
+		<-u.stop                 // what ends this turn must not hit the next
 		d.killTurn(u, treeGrace) // what the agent left running must not outlive a cancel
 		// A cancel that was acked holds, also with an agent that did not heed it.
 		end.Outcome, end.Code, end.Message = guestapi.EndCancelled, 0, ""
@@ -145,7 +147,10 @@ func (t *turns) end(adapter Adapter, u *turn) guestapi.CancelOutcome {
 		return guestapi.CancelEnded
 	}
 	u.cancelled = true
-	t.daemon.work.Go(func() { t.daemon.endTurn(adapter, u) })
+	t.daemon.work.Go(func() {
+		defer close(u.stop)
+		t.daemon.endTurn(adapter, u)
+	})
 	return guestapi.CancelAcked
 }
 
@@ -161,7 +166,6 @@ func (d *Daemon) endTurn(adapter Adapter, u *turn) {
 		return
 	}
 	adapter.Kill()
-	u.endsWithin(d.ctx, killGrace)
 }
 
 func (u *turn) endsWithin(ctx context.Context, grace time.Duration) bool {

@@ -273,6 +273,18 @@ func TestKillTree(t *testing.T) {
 	<-agent.Done()
 }
 
+func TestDoomed(t *testing.T) {
+	const none, kill, term = "0000000000000000", "0000000000000100", "0000000000004000"
+	for _, c := range []struct {
+		own, shared string
+		want        bool
+	}{{none, none, false}, {kill, none, true}, {none, kill, true}, {term, term, false}, {"?", "", false}} {
+		if got := doomed([]byte("Name:\tx\nSigPnd:\t" + c.own + "\nShdPnd:\t" + c.shared + "\nSigBlk:\t" + kill + "\n")); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 func TestInGroup(t *testing.T) {
 	for status, want := range map[string]bool{
 		"Name:\tx\nState:\tS (sleeping)\nGroups:\t4 61999 70 \n": true,

@@ -1,8 +1,11 @@
 package proc
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -43,10 +46,11 @@ func (u User) credential() *syscall.Credential {
 
 // Process is a process that the table started.
 type Process struct {
-	Pid   int
-	table *Table
-	done  chan struct{}
-	exit  Exit // valid once done is closed
+	Pid    int
+	table  *Table
+	killed atomic.Bool // by KillGroup
+	done   chan struct{}
+	exit   Exit // valid once done is closed
 }
 
 // Exit is how a process ended, as wait4(2) told.
@@ -81,11 +85,43 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Exit says how the process ended. Only valid once Done is closed.
 func (p *Process) Exit() Exit { return p.exit }
 
+// Dying says whether the process has ended, or was killed and has not come to die
+// of that yet. Not every machine tells the latter of what somebody else killed.
+func (p *Process) Dying() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+	}
+	if p.killed.Load() {
+		return true
+	}
+	status, err := look(p.Pid, "status")
+	return err == nil && doomed(status)
+}
+
+// doomed reads /proc/PID/status: SIGKILL waits for the process, or for its first
+// thread.
+func doomed(status []byte) bool {
+	for line := range bytes.Lines(status) {
+		fields := bytes.Fields(line)
+		if len(fields) < 2 || string(fields[0]) != "SigPnd:" && string(fields[0]) != "ShdPnd:" {
+			continue
+		}
+		pending, err := strconv.ParseUint(string(fields[1]), 16, 64)
+		if err == nil && pending&(1<<(unix.SIGKILL-1)) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // KillGroup sends SIGKILL to the process group while its leader is not reaped
 // (a later one could be a stranger's). It is no error when there is none.
 func (p *Process) KillGroup() {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()
+	p.killed.Store(true)
 	if _, running := p.table.live[p.Pid]; running {
 		_ = unix.Kill(-p.Pid, unix.SIGKILL) // fails only when the group is gone
 	}

@@ -37,33 +37,49 @@ func (a *adapter) Turn(ctx context.Context, prompt guestapi.Prompt, sink guest.S
 	a.turn = t
 	a.mu.Unlock()
 	end := a.play(ctx, t, prompt)
-	a.mu.Lock()
-	a.turn = nil
-	a.mu.Unlock()
+	a.detach(t)
 	return end
 }
 
 func (a *adapter) play(ctx context.Context, t *turn, prompt guestapi.Prompt) guestapi.End {
+	end, missed := a.try(ctx, t, prompt)
+	if missed {
+		// It had died before it read the prompt, which is seen only now.
+		end, _ = a.try(ctx, t, prompt)
+	}
+	return end
+}
+
+// try gives the prompt to the agent, which is brought up where it is not, and
+// waits for the end of the turn; missed says that the agent ended without having
+// read it, and that the turn may be tried again.
+func (a *adapter) try(ctx context.Context, t *turn, prompt guestapi.Prompt) (end guestapi.End, missed bool) {
 	attempt := a.bringUp()
 	select {
 	case <-attempt.done:
 	case <-t.cancel:
-		return guestapi.End{Outcome: guestapi.EndCancelled}
+		return guestapi.End{Outcome: guestapi.EndCancelled}, false
 	case <-ctx.Done():
-		return failed(event.Internal, "the machine is shutting down")
+		return failed(event.Internal, "the machine is shutting down"), false
 	}
 	if attempt.err != nil {
-		return a.failure(t, attempt.err, true)
+		return a.failure(t, attempt.err, true), false
 	}
-	sink := t.sink
-	sink.Begin()
-	p := attempt.process
-	call, ok := t.give(p, prompt)
+	t.sink.Begin()
+	call, ok := t.give(attempt.process, prompt)
 	if !ok {
-		return guestapi.End{Outcome: guestapi.EndCancelled}
+		return guestapi.End{Outcome: guestapi.EndCancelled}, false
 	}
 	var result promptResult
 	answer, err := call.Wait(ctx, &result)
+	if err != nil && call.Missed() {
+		return a.failure(t, err, false), true
+	}
+	return a.over(t, result, answer, err), false
+}
+
+// over says how a turn ended of which the answer, or why there is none, has come.
+func (a *adapter) over(t *turn, result promptResult, answer rpc.Frame, err error) guestapi.End {
 	a.detach(t)
 	t.withdraw()
 	if err != nil {

@@ -29,6 +29,7 @@ import (
 //	ask METHOD JSON  asks, and says what was answered
 //	hang           waits until it is interrupted
 //	die            exits with a last word
+//	say nothing, die  alone: exits though nothing was answered
 //	fail JSON      ends the turn with that error
 const (
 	fakeVariable = "PADDOCK_FAKE_CODEX" // the folder of its state
@@ -109,6 +110,9 @@ func (k *fake) serve() {
 			k.send(map[string]any{"id": m.ID, "result": map[string]any{"model": "resumed"}})
 			continue
 		case "turn/start":
+			if m.Params.Input[0].Text == "say nothing, die" {
+				os.Exit(4)
+			}
 			k.send(map[string]any{"id": m.ID, "result": map[string]any{"turn": map[string]any{"id": "turn-1"}}})
 			k.notify("turn/started", map[string]any{"turn": map[string]any{"id": "turn-1"}})
 			_ = os.WriteFile(kept, nil, 0o644)
@@ -268,6 +272,7 @@ func (s stage) turn(script string, decide func(guestapi.Ask) []guestapi.Answer) 
 
 // record is a guest.Sink that keeps what it is told, a line each.
 type record struct {
+	begin func() // called when a prompt is about to be given
 	asks  chan guestapi.Ask
 	waits chan struct{} // has one for each call that waits at the gate
 
@@ -289,7 +294,11 @@ func (r *record) has(line string) bool {
 	return strings.Contains(strings.Join(r.lines, "\n"), line)
 }
 
-func (r *record) Begin() {}
+func (r *record) Begin() {
+	if r.begin != nil {
+		r.begin()
+	}
+}
 func (r *record) Delta(text string, reasoning bool, _ guest.Source) {
 	if reasoning {
 		r.add("thinks %s", text)

@@ -54,31 +54,52 @@ func newTurn(sink guest.Sink) *turn {
 }
 
 func (a *adapter) play(ctx context.Context, t *turn, prompt guestapi.Prompt) guestapi.End {
+	end, missed := a.try(ctx, t, prompt)
+	if missed {
+		// It had died before it read the prompt, which is seen only now.
+		end, _ = a.try(ctx, t, prompt)
+	}
+	a.detach(t)
+	t.say.finish(end.Outcome == guestapi.EndCompleted)
+	end.TokensIn, end.TokensOut = t.say.spent()
+	return end
+}
+
+// try gives the prompt to Codex, which is brought up where it is not, and waits
+// for the end of the turn; missed says that it ended without having read it.
+func (a *adapter) try(ctx context.Context, t *turn, prompt guestapi.Prompt) (end guestapi.End, missed bool) {
 	attempt := a.bringUp()
 	select {
 	case <-attempt.done:
 	case <-t.cancel:
-		return guestapi.End{Outcome: guestapi.EndCancelled}
+		return guestapi.End{Outcome: guestapi.EndCancelled}, false
 	case <-ctx.Done():
-		return failed(event.Internal, "the machine is shutting down")
+		return failed(event.Internal, "the machine is shutting down"), false
 	}
 	if attempt.err != nil {
-		return t.failure(attempt.err)
+		return t.failure(attempt.err), false
 	}
 	t.sink.Begin()
 	p := attempt.process
 	call, ok := t.give(p, prompt)
 	if !ok {
-		return guestapi.End{Outcome: guestapi.EndCancelled}
+		return guestapi.End{Outcome: guestapi.EndCancelled}, false
 	}
+	before := a.continues(p.thread)
+	end = a.await(ctx, t, call)
+	if call.Missed() {
+		a.continues(before) // a conversation without a turn is not kept
+		return end, true
+	}
+	return end, false
+}
+
+// continues sets the conversation that goes on, and gives that before.
+func (a *adapter) continues(thread string) (before string) {
 	a.mu.Lock()
-	a.thread = p.thread
-	a.mu.Unlock()
-	end := a.await(ctx, t, call)
-	a.detach(t)
-	t.say.finish(end.Outcome == guestapi.EndCompleted)
-	end.TokensIn, end.TokensOut = t.say.spent()
-	return end
+	defer a.mu.Unlock()
+	before, a.thread = a.thread, thread
+	return before
 }
 
 // await waits until the turn is over, and says how.

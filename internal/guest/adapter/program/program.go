@@ -38,7 +38,8 @@ type Program struct {
 	work   sync.WaitGroup
 
 	gone chan struct{}
-	err  error // set before gone is closed
+	err  error // set before gone is closed, as is
+	got  int64 // how much of its input it may have read
 
 	mu     sync.Mutex
 	silent bool // it closed its output and was killed for that
@@ -79,14 +80,31 @@ func (p *Program) Start(services guest.Services, argv []string, dir string, h Ha
 	var readers sync.WaitGroup
 	readers.Go(func() { p.read(stdout, h) })
 	readers.Go(func() { p.readStderr(stderr, h) })
-	p.work.Go(func() { p.queue.write(stdin, p.gone) })
-	p.work.Go(func() { p.watch(&readers, stdin, stdout, stderr) })
+	written := make(chan struct{})
+	p.work.Go(func() {
+		defer close(written)
+		p.queue.write(stdin, started.Done(), p.Ended)
+	})
+	p.work.Go(func() {
+		<-started.Done()
+		_ = stdin.SetWriteDeadline(time.Now()) // a pipe has deadlines
+		<-written
+		p.got = p.queue.given - unread(stdin)
+		p.watch(&readers, stdin, stdout, stderr)
+	})
 	return nil
 }
 
+// Mark is where a message to the program ends.
+type Mark int64
+
 // Send puts a message, with its newline, into the queue to the program. It never
 // waits.
-func (p *Program) Send(line []byte) { p.queue.add(line) }
+func (p *Program) Send(line []byte) Mark { return Mark(p.queue.add(line)) }
+
+// Missed says, once the program is gone, whether it is certain that it has not
+// read a message to its end.
+func (p *Program) Missed(m Mark) bool { return p.got < int64(m) }
 
 // Gone is closed when the program has ended and all that it said was handled.
 func (p *Program) Gone() <-chan struct{} { return p.gone }
@@ -94,15 +112,9 @@ func (p *Program) Gone() <-chan struct{} { return p.gone }
 // Err says, once it is gone, how it ended: an *ExitError.
 func (p *Program) Err() error { return p.err }
 
-// Ended says whether its process has ended; what it said may still be read.
-func (p *Program) Ended() bool {
-	select {
-	case <-p.proc.Done():
-		return true
-	default:
-		return false
-	}
-}
+// Ended says whether its process has ended, or was killed and is about to; what
+// it said may still be read.
+func (p *Program) Ended() bool { return p.proc.Dying() }
 
 // Kill ends the program's process group.
 func (p *Program) Kill() { p.proc.KillGroup() }
@@ -143,9 +155,9 @@ func (p *Program) endSilent() {
 	}
 }
 
-// watch waits for the process's end, then tells everybody who waits for it.
+// watch tells everybody who waits for it that the process has ended, once what
+// it said was handled.
 func (p *Program) watch(readers *sync.WaitGroup, files ...*os.File) {
-	<-p.proc.Done()
 	silent := make(chan struct{})
 	p.work.Go(func() {
 		readers.Wait()

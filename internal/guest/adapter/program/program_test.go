@@ -87,6 +87,38 @@ func TestProgramTellsItsLastWords(t *testing.T) {
 	}
 }
 
+// What a program that was killed has not read is told apart from what it has, and
+// from what a child of it may still read.
+func TestWhatAProgramHasMissed(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		missed bool // the last message
+	}{
+		"alone":      {`read -r a; read -r b; echo "got $a $b"; exec sleep 1000`, true},
+		"with child": {`exec 3<&0; setsid sh -c 'read -r a <&3; read -r b <&3; echo "got $a $b"; exec sleep 2' & exec sleep 1000`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, k := began(t, c.script)
+			first := p.Send([]byte("one\n"))
+			third := p.Send([]byte("two\nthree\n")) // in the pipe once the second was read
+			second := third - Mark(len("three\n"))
+			if got := <-k.lines; got != "got one two" {
+				t.Errorf("%q", got)
+			}
+			p.Kill()
+			if !p.Ended() {
+				t.Error("one that was told to end is taken for a living one")
+			}
+			<-p.Gone()
+			late := p.Send([]byte("late\n"))
+			p.Wait()
+			if p.Missed(first) || p.Missed(second) || p.Missed(third) != c.missed || !p.Missed(late) {
+				t.Errorf("missed %v %v %v %v", p.Missed(first), p.Missed(second), p.Missed(third), p.Missed(late))
+			}
+		})
+	}
+}
+
 // A child that keeps the pipes does not keep the program's end from being told.
 func TestProgramEndsThoughAChildHoldsItsOutput(t *testing.T) {
 	p, _ := began(t, `setsid sleep 2 & exit 0`)

@@ -11,26 +11,36 @@ type queue struct {
 	mu     sync.Mutex
 	lines  [][]byte
 	filled chan struct{} // has one token when there are lines
+	added  int64         // bytes so far
+	given  int64         // bytes that the program's stdin has taken
 }
 
 func newQueue() queue { return queue{filled: make(chan struct{}, 1)} }
 
-func (q *queue) add(line []byte) {
+// add gives where in all that is written the line ends.
+func (q *queue) add(line []byte) (end int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.lines = append(q.lines, line)
+	q.added += int64(len(line))
 	select {
 	case q.filled <- struct{}{}:
 	default:
 	}
+	return q.added
 }
 
-// write gives the queue to the program until it is gone or its stdin is closed.
-func (q *queue) write(w io.Writer, gone <-chan struct{}) {
+// write gives the queue to the program until that has ended, as dying tells a
+// moment earlier, or its stdin is closed. (A reader that waits when it is killed
+// may still take what is written before it comes to die of that.)
+func (q *queue) write(w io.Writer, ended <-chan struct{}, dying func() bool) {
 	for {
 		select {
 		case <-q.filled:
-		case <-gone:
+		case <-ended:
+			return
+		}
+		if dying() {
 			return
 		}
 		q.mu.Lock()
@@ -38,7 +48,11 @@ func (q *queue) write(w io.Writer, gone <-chan struct{}) {
 		q.lines = nil
 		q.mu.Unlock()
 		for _, line := range batch {
-			if _, err := w.Write(line); err != nil {
+			n, err := w.Write(line)
+			q.mu.Lock()
+			q.given += int64(n)
+			q.mu.Unlock()
+			if err != nil {
 				return // the reader learns why
 			}
 		}

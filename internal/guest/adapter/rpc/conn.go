@@ -25,7 +25,7 @@ type Conn struct {
 func New() *Conn { return &Conn{Program: program.New(), waiting: map[string]chan Frame{}} }
 
 // send puts a message into the queue.
-func (c *Conn) send(o outgoing) { c.Send(o.line()) }
+func (c *Conn) send(o outgoing) program.Mark { return c.Send(o.line()) }
 
 // Notify sends a notification.
 func (c *Conn) Notify(method string, params any) { c.send(outgoing{Method: method, Params: params}) }
@@ -43,6 +43,7 @@ type Pending struct {
 	conn   *Conn
 	id     string
 	answer chan Frame
+	end    program.Mark
 }
 
 // Begin sends a request. The caller waits for the answer, in any goroutine.
@@ -50,11 +51,22 @@ func (c *Conn) Begin(method string, params any) Pending {
 	c.mu.Lock()
 	c.next++
 	id := strconv.FormatInt(c.next, 10)
-	p := Pending{c, id, make(chan Frame, 1)}
+	p := Pending{conn: c, id: id, answer: make(chan Frame, 1)}
 	c.waiting[id] = p.answer
 	c.mu.Unlock()
-	c.send(outgoing{ID: json.RawMessage(id), Method: method, Params: params})
+	p.end = c.send(outgoing{ID: json.RawMessage(id), Method: method, Params: params})
 	return p
+}
+
+// Missed says whether the agent has ended without having read the call, so that
+// it cannot have begun with what it is asked for.
+func (p Pending) Missed() bool {
+	select {
+	case <-p.conn.Gone():
+		return p.conn.Program.Missed(p.end)
+	default:
+		return false
+	}
 }
 
 // IsAnswer says whether a frame is the answer to the call.
