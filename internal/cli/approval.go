@@ -70,17 +70,10 @@ func approvals(cmd *cobra.Command, c *client.Client, args []string, all bool) ([
 		}
 		return list, err
 	}
-	list := []client.Approval{}
-	for token := ""; ; {
+	return everyPage(func(token string) ([]client.Approval, string, error) {
 		page, err := c.TeamApprovals(cmd.Context(), all, 0, token)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, page.Approvals...)
-		if token = page.NextPageToken; token == "" {
-			return list, nil
-		}
-	}
+		return page.Approvals, page.NextPageToken, err
+	})
 }
 
 func (a *app) approvalTable(w io.Writer, list []client.Approval) {

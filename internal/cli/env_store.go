@@ -79,13 +79,12 @@ name.`,
 			if err != nil {
 				return err
 			}
-			list := []client.EnvironmentSummary{}
-			for token, going := "", true; going; going = token != "" {
+			list, err := everyPage(func(token string) ([]client.EnvironmentSummary, string, error) {
 				page, err := c.Environments(cmd.Context(), 0, token)
-				if err != nil {
-					return err
-				}
-				list, token = append(list, page.Configs...), page.NextPageToken
+				return page.Configs, page.NextPageToken, err
+			})
+			if err != nil {
+				return err
 			}
 			return a.result(environmentsResult{list}, func(w io.Writer) { a.environmentTable(w, list) })
 		},

@@ -33,18 +33,14 @@ func newRunList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result := runsResult{Runs: []client.Run{}}
-			for token := ""; ; {
+			runs, err := everyPage(func(token string) ([]client.Run, string, error) {
 				page, err := c.Runs(cmd.Context(), args[0], 0, token)
-				if err != nil {
-					return err
-				}
-				result.Runs = append(result.Runs, page.Runs...)
-				if token = page.NextPageToken; token == "" {
-					break
-				}
+				return page.Runs, page.NextPageToken, err
+			})
+			if err != nil {
+				return err
 			}
-			return a.result(result, func(w io.Writer) { a.runTable(w, args[0], result.Runs) })
+			return a.result(runsResult{Runs: runs}, func(w io.Writer) { a.runTable(w, args[0], runs) })
 		},
 	}
 }

@@ -238,13 +238,12 @@ server's own system.`,
 			if err != nil {
 				return err
 			}
-			list := []client.Template{}
-			for token, going := "", true; going; going = token != "" {
+			list, err := everyPage(func(token string) ([]client.Template, string, error) {
 				page, err := c.Templates(cmd.Context(), 0, token)
-				if err != nil {
-					return err
-				}
-				list, token = append(list, page.Templates...), page.NextPageToken
+				return page.Templates, page.NextPageToken, err
+			})
+			if err != nil {
+				return err
 			}
 			return a.result(templatesResult{list}, func(w io.Writer) { a.templateTable(w, list) })
 		},

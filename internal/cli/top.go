@@ -71,17 +71,14 @@ no session and keeps none awake.`,
 
 // topRead reads a table; before is the one before it.
 func (a *app) topRead(ctx context.Context, c *client.Client, before top.Table) (top.Table, error) {
-	var all []client.SandboxStats
-	for token := ""; ; {
+	all, err := everyPage(func(token string) ([]client.SandboxStats, string, error) {
 		page, err := c.SandboxStats(ctx, 200, token)
-		if err != nil {
-			return top.Table{}, err
-		}
-		all = append(all, page.Sessions...)
-		if token = page.NextPageToken; token == "" {
-			return top.NewTable(a.now().UTC(), all, before), nil
-		}
+		return page.Sessions, page.NextPageToken, err
+	})
+	if err != nil {
+		return top.Table{}, err
 	}
+	return top.NewTable(a.now().UTC(), all, before), nil
 }
 
 // topScreen is the live table. A hangup ends it in order, as SIGTERM does.

@@ -24,32 +24,22 @@ type adapter struct {
 	agent    guestapi.Agent
 	dir      string
 	services guest.Services
-	patience time.Duration   // startTimeout
-	life     context.Context // ends with Close
-	stop     context.CancelFunc
-	work     sync.WaitGroup
+	patience time.Duration // startTimeout
+	keeper   *program.Keeper[*process]
 
 	mu      sync.Mutex
-	attempt *attempt // the newest; nil before the first
-	session string   // the agent's own id of the conversation; "" before the first
-	turn    *turn    // the one being played
-	bill    bill     // of the conversation so far
+	session string // the agent's own id of the conversation; "" before the first
+	turn    *turn  // the one being played
+	bill    bill   // of the conversation so far
 	quiet   program.Stderr
-}
-
-// attempt is one try to bring the agent up.
-type attempt struct {
-	done    chan struct{}
-	process *process // valid once done is closed, nil with err
-	err     error
 }
 
 var _ guest.NewAdapter = New
 
 // New makes an adapter for an ACP agent; it is a guest.NewAdapter.
 func New(agent guestapi.Agent, services guest.Services) guest.Adapter {
-	life, stop := context.WithCancel(context.Background())
-	a := &adapter{agent: agent, dir: agent.Dir, services: services, patience: startTimeout, life: life, stop: stop}
+	a := &adapter{agent: agent, dir: agent.Dir, services: services, patience: startTimeout}
+	a.keeper = program.NewKeeper(a.open)
 	if a.dir == "" {
 		a.dir = guestapi.Workspace
 	}
@@ -57,60 +47,27 @@ func New(agent guestapi.Agent, services guest.Services) guest.Adapter {
 }
 
 // Start is part of guest.Adapter.
-func (a *adapter) Start() { a.bringUp() }
+func (a *adapter) Start() { a.keeper.BringUp() }
 
-// bringUp gives the attempt that leads to a running agent: the newest one,
-// unless that failed or its agent has ended since.
-func (a *adapter) bringUp() *attempt {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if t := a.attempt; t != nil && t.hopeful() {
-		return t
-	}
-	t, session := &attempt{done: make(chan struct{})}, a.session
-	a.attempt = t
-	if err := a.life.Err(); err != nil {
-		t.err = errors.New("the machine is shutting down")
-		close(t.done)
-		return t
-	}
-	a.work.Go(func() {
-		defer close(t.done)
-		t.process, t.err = a.open(session)
-	})
-	return t
-}
+// Kill is part of guest.Adapter.
+func (a *adapter) Kill() { a.keeper.Kill() }
 
-// hopeful says whether the attempt still goes on or has a living agent.
-func (t *attempt) hopeful() bool {
-	select {
-	case <-t.done:
-	default:
-		return true
-	}
-	if t.err != nil {
-		return false
-	}
-	return !t.process.Ended()
-}
+// Close is part of guest.Adapter.
+func (a *adapter) Close() { a.keeper.Close() }
 
 // open starts the agent and gives it its conversation. The error is a sentence
 // for people; nothing runs then.
-func (a *adapter) open(session string) (_ *process, err error) {
-	ctx, cancel := context.WithTimeoutCause(a.life, a.patience, fmt.Errorf("agent did not start: it has not answered within %v", a.patience))
+func (a *adapter) open() (_ *process, err error) {
+	a.mu.Lock()
+	session := a.session
+	a.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(a.keeper.Life(), a.patience, fmt.Errorf("agent did not start: it has not answered within %v", a.patience))
 	defer cancel()
 	p, err := a.startProcess()
 	if err != nil {
 		return nil, fmt.Errorf("agent did not start: %w", err)
 	}
-	a.work.Go(func() {
-		select {
-		case <-a.life.Done():
-			p.Kill()
-		case <-p.Gone():
-		}
-		p.Wait()
-	})
+	a.keeper.Mind(p)
 	defer func() {
 		if err != nil {
 			p.close()
@@ -182,7 +139,7 @@ func (a *adapter) openSession(ctx context.Context, p *process, session string) (
 		if err == nil {
 			return session, p.setMode(ctx, session, a.agent.Mode, result)
 		}
-		if p.ended() || ctx.Err() != nil {
+		if p.Ended() || ctx.Err() != nil {
 			return "", err
 		}
 		a.log(event.Log{Level: "warn", Message: "the agent was restarted and could not restore the conversation: " + err.Error()}, guest.Source{})
@@ -213,44 +170,6 @@ func (p *process) reopen(ctx context.Context, params sessionParams, result *sess
 		p.setReplaying(false)
 	}
 	return err
-}
-
-func (p *process) ended() bool {
-	select {
-	case <-p.Gone():
-		return true
-	default:
-		return false
-	}
-}
-
-// running gives the agent that is up, or nil.
-func (a *adapter) running() *process {
-	a.mu.Lock()
-	t := a.attempt
-	a.mu.Unlock()
-	if t == nil {
-		return nil
-	}
-	select {
-	case <-t.done:
-		return t.process
-	default:
-		return nil
-	}
-}
-
-// Kill is part of guest.Adapter.
-func (a *adapter) Kill() {
-	if p := a.running(); p != nil {
-		p.Kill()
-	}
-}
-
-// Close is part of guest.Adapter.
-func (a *adapter) Close() {
-	a.stop()
-	a.work.Wait()
 }
 
 // log reports an entry of the running turn, or of none.

@@ -8,6 +8,7 @@ import (
 
 	"paddock/internal/event"
 	"paddock/internal/guest"
+	"paddock/internal/guest/adapter/program"
 	"paddock/internal/guest/adapter/rpc"
 	"paddock/internal/guestapi"
 )
@@ -54,19 +55,19 @@ func (a *adapter) play(ctx context.Context, t *turn, prompt guestapi.Prompt) gue
 // waits for the end of the turn; missed says that the agent ended without having
 // read it, and that the turn may be tried again.
 func (a *adapter) try(ctx context.Context, t *turn, prompt guestapi.Prompt) (end guestapi.End, missed bool) {
-	attempt := a.bringUp()
+	attempt := a.keeper.BringUp()
 	select {
-	case <-attempt.done:
+	case <-attempt.Done:
 	case <-t.cancel:
 		return guestapi.End{Outcome: guestapi.EndCancelled}, false
 	case <-ctx.Done():
-		return failed(event.Internal, "the machine is shutting down"), false
+		return failed(event.Internal, program.ErrShutdown.Error()), false
 	}
-	if attempt.err != nil {
-		return a.failure(t, attempt.err, true), false
+	if attempt.Err != nil {
+		return a.failure(t, attempt.Err, true), false
 	}
 	t.sink.Begin()
-	call, ok := t.give(attempt.process, prompt)
+	call, ok := t.give(attempt.Process, prompt)
 	if !ok {
 		return guestapi.End{Outcome: guestapi.EndCancelled}, false
 	}
@@ -185,7 +186,7 @@ func (a *adapter) failure(t *turn, err error, starting bool) guestapi.End {
 		return failed(code, refused.Error())
 	}
 	if errors.Is(err, context.Canceled) {
-		return failed(event.Internal, "the machine is shutting down")
+		return failed(event.Internal, program.ErrShutdown.Error())
 	}
 	return failed(event.Internal, err.Error())
 }

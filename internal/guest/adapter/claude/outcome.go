@@ -12,7 +12,6 @@ import (
 )
 
 var (
-	errShutdown  = errors.New("the machine is shutting down")
 	errCancelled = errors.New("the turn was cancelled before it began")
 )
 

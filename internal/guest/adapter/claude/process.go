@@ -47,14 +47,7 @@ func (p *process) begin(ctx context.Context, session string) error {
 	if err := p.Start(a.services, argv(a.agent, a.dir, session), a.dir, p); err != nil {
 		return err
 	}
-	a.work.Go(func() {
-		select {
-		case <-a.life.Done():
-			p.Kill()
-		case <-p.Gone():
-		}
-		p.Wait()
-	})
+	a.keeper.Mind(p)
 	hooks := map[string][]hookOn{"PreToolUse": {{Matcher: "*", IDs: []string{"policy"}, Timeout: hookTimeout}}}
 	if err := p.ask(ctx, initialize{Subtype: "initialize", Hooks: hooks}); err != nil {
 		p.Kill()

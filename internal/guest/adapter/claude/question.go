@@ -2,11 +2,11 @@ package claude
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"paddock/internal/event"
 	"paddock/internal/guest"
+	"paddock/internal/guest/adapter/form"
 	"paddock/internal/guestapi"
 )
 
@@ -15,15 +15,7 @@ const question = "AskUserQuestion"
 
 // questions is the input of that tool.
 type questions struct {
-	Questions []struct {
-		Question string `json:"question"`
-		Header   string `json:"header"`
-		Multi    bool   `json:"multiSelect"`
-		Options  []struct {
-			Label       string `json:"label"`
-			Description string `json:"description"`
-		} `json:"options"`
-	} `json:"questions"`
+	Questions form.Questions `json:"questions"`
 }
 
 // question has a person answer what the agent asks, as a form.
@@ -53,78 +45,15 @@ func (a *adapter) question(p *process, t *turn, c control, f frame) {
 	}
 	t.raise(p, q, guestapi.Ask{
 		ToolCallID: c.ToolUseID, Action: event.ActionUnspecified, Payload: f.Request,
-		Details: event.AskDetails{Tool: "question", Question: in.text(), Schema: in.form()},
+		Details: event.AskDetails{Tool: "question", Question: in.Questions.Text(), Schema: in.Questions.Schema()},
 	}, source)
-}
-
-// text is what is asked, for people.
-func (in questions) text() string {
-	var list []string
-	for _, q := range in.Questions {
-		list = append(list, q.Question)
-	}
-	return strings.Join(list, "\n")
-}
-
-// field is the name of a question's field in the form: its heading, unless two
-// have the same.
-func (in questions) field(i int) string {
-	name := in.Questions[i].Header
-	for j, q := range in.Questions {
-		if name == "" || i != j && q.Header == name {
-			return fmt.Sprintf("answer %d", i+1)
-		}
-	}
-	return name
-}
-
-// form is the JSON schema of the answers.
-func (in questions) form() json.RawMessage {
-	fields, required := map[string]any{}, []string{}
-	for i, q := range in.Questions {
-		var labels, choices []string
-		for _, o := range q.Options {
-			labels = append(labels, o.Label)
-			choice := o.Label
-			if o.Description != "" {
-				choice += ": " + o.Description
-			}
-			choices = append(choices, choice)
-		}
-		one := map[string]any{"type": "string"}
-		if len(labels) > 0 {
-			one["enum"] = labels
-		}
-		field := one
-		if q.Multi {
-			field = map[string]any{"type": "array", "items": one}
-		}
-		field["title"] = q.Question
-		if len(choices) > 0 {
-			field["description"] = strings.Join(choices, "\n")
-		}
-		fields[in.field(i)] = field
-		required = append(required, in.field(i))
-	}
-	schema, _ := json.Marshal(map[string]any{"type": "object", "properties": fields, "required": required}) // strings always encode
-	return schema
 }
 
 // answers are a form's fields by question, as the agent wants them.
 func (in questions) answers(content map[string]any) map[string]string {
 	answers := map[string]string{}
-	for i, q := range in.Questions {
-		switch v := content[in.field(i)].(type) {
-		case nil:
-		case []any:
-			var list []string
-			for _, one := range v {
-				list = append(list, fmt.Sprint(one))
-			}
-			answers[q.Question] = strings.Join(list, ", ")
-		default:
-			answers[q.Question] = fmt.Sprint(v)
-		}
+	for i, list := range in.Questions.Answers(content) {
+		answers[in.Questions[i].Question] = strings.Join(list, ", ")
 	}
 	return answers
 }

@@ -7,6 +7,7 @@ import (
 
 	"paddock/internal/event"
 	"paddock/internal/guest"
+	"paddock/internal/guest/adapter/program"
 	"paddock/internal/guestapi"
 )
 
@@ -81,22 +82,22 @@ func (a *adapter) play(ctx context.Context, t *turn, prompt guestapi.Prompt) gue
 // try gives the prompt to the agent, which is brought up where it is not, and
 // waits for the end of the turn; the error says why the agent told none.
 func (a *adapter) try(ctx context.Context, t *turn, prompt guestapi.Prompt) (end, error) {
-	attempt := a.bringUp()
+	attempt := a.keeper.BringUp()
 	select {
-	case <-attempt.done:
+	case <-attempt.Done:
 	case <-t.cancel:
 		return end{}, errCancelled
 	case <-ctx.Done():
-		return end{}, errShutdown
+		return end{}, program.ErrShutdown
 	}
-	if attempt.err != nil {
-		return end{}, attempt.err
+	if attempt.Err != nil {
+		return end{}, attempt.Err
 	}
 	t.sink.Begin()
-	if !t.give(attempt.process, prompt) {
+	if !t.give(attempt.Process, prompt) {
 		return end{}, errCancelled
 	}
-	return t.wait(ctx, attempt.process)
+	return t.wait(ctx, attempt.Process)
 }
 
 // wait gives the end that the agent tells, or why it tells none.
@@ -112,7 +113,7 @@ func (t *turn) wait(ctx context.Context, p *process) (end, error) {
 			return end{}, p.Err()
 		}
 	case <-ctx.Done():
-		return end{}, errShutdown
+		return end{}, program.ErrShutdown
 	}
 }
 

@@ -31,29 +31,19 @@ type adapter struct {
 	dir      string
 	services guest.Services
 	places   places
-	life     context.Context // ends with Close
-	stop     context.CancelFunc
-	work     sync.WaitGroup
+	keeper   *program.Keeper[*process]
 
-	mu      sync.Mutex
-	attempt *attempt // the newest; nil before the first
-	gate    *gate    // nil before the first attempt
-	thread  string   // the conversation; "" before the first turn
-	turn    *turn    // the one being played
-	quiet   program.Stderr
+	mu     sync.Mutex
+	gate   *gate  // nil before the first attempt
+	thread string // the conversation; "" before the first turn
+	turn   *turn  // the one being played
+	quiet  program.Stderr
 }
 
 // places are where the files of the adapter are; tests have their own.
 type places struct {
 	config string
 	socket string
-}
-
-// attempt is one try to bring Codex up.
-type attempt struct {
-	done    chan struct{}
-	process *process // valid once done is closed, nil with err
-	err     error
 }
 
 // process is one run of Codex.
@@ -74,8 +64,8 @@ func New(agent guestapi.Agent, services guest.Services) guest.Adapter {
 }
 
 func newAdapter(agent guestapi.Agent, services guest.Services, at places) *adapter {
-	life, stop := context.WithCancel(context.Background())
-	a := &adapter{agent: agent, dir: agent.Dir, services: services, places: at, life: life, stop: stop}
+	a := &adapter{agent: agent, dir: agent.Dir, services: services, places: at}
+	a.keeper = program.NewKeeper(a.open)
 	if a.dir == "" {
 		a.dir = guestapi.Workspace
 	}
@@ -83,44 +73,29 @@ func newAdapter(agent guestapi.Agent, services guest.Services, at places) *adapt
 }
 
 // Start is part of guest.Adapter.
-func (a *adapter) Start() { a.bringUp() }
+func (a *adapter) Start() { a.keeper.BringUp() }
 
-// bringUp gives the attempt that leads to a running agent: the newest one,
-// unless that failed or its agent has ended since.
-func (a *adapter) bringUp() *attempt {
+// Kill is part of guest.Adapter.
+func (a *adapter) Kill() { a.keeper.Kill() }
+
+// Close is part of guest.Adapter.
+func (a *adapter) Close() {
+	a.keeper.Close()
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if t := a.attempt; t != nil && t.hopeful() {
-		return t
-	}
-	t, thread := &attempt{done: make(chan struct{})}, a.thread
-	a.attempt = t
-	if a.life.Err() != nil {
-		t.err = errors.New("the machine is shutting down")
-		close(t.done)
-		return t
-	}
-	a.work.Go(func() {
-		defer close(t.done)
-		t.process, t.err = a.open(thread)
-	})
-	return t
-}
-
-// hopeful says whether the attempt still goes on or has a living agent.
-func (t *attempt) hopeful() bool {
-	select {
-	case <-t.done:
-		return t.err == nil && !t.process.Ended()
-	default:
-		return true
+	g := a.gate
+	a.mu.Unlock()
+	if g != nil {
+		g.close()
 	}
 }
 
 // open starts Codex and gives it its conversation. The error is a sentence for
 // people; nothing runs then.
-func (a *adapter) open(thread string) (_ *process, err error) {
-	ctx, cancel := context.WithTimeoutCause(a.life, startTimeout, fmt.Errorf("agent did not start: it has not answered within %v", startTimeout))
+func (a *adapter) open() (_ *process, err error) {
+	a.mu.Lock()
+	thread := a.thread
+	a.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(a.keeper.Life(), startTimeout, fmt.Errorf("agent did not start: it has not answered within %v", startTimeout))
 	defer cancel()
 	if err := a.prepare(); err != nil {
 		return nil, fmt.Errorf("agent did not start: %w", err)
@@ -130,14 +105,7 @@ func (a *adapter) open(thread string) (_ *process, err error) {
 	if err := p.Start(a.services, argv, a.dir, p); err != nil {
 		return nil, fmt.Errorf("agent did not start: %w", err)
 	}
-	a.work.Go(func() {
-		select {
-		case <-a.life.Done():
-			p.Kill()
-		case <-p.Gone():
-		}
-		p.Wait()
-	})
+	a.keeper.Mind(p)
 	defer func() {
 		if err != nil {
 			p.Kill()
@@ -244,41 +212,6 @@ func (a *adapter) openThread(ctx context.Context, p *process, thread string) err
 	}
 	p.thread, p.model = result.Thread.ID, result.Model
 	return nil
-}
-
-// running gives the agent that is up, or nil.
-func (a *adapter) running() *process {
-	a.mu.Lock()
-	t := a.attempt
-	a.mu.Unlock()
-	if t == nil {
-		return nil
-	}
-	select {
-	case <-t.done:
-		return t.process
-	default:
-		return nil
-	}
-}
-
-// Kill is part of guest.Adapter.
-func (a *adapter) Kill() {
-	if p := a.running(); p != nil {
-		p.Kill()
-	}
-}
-
-// Close is part of guest.Adapter.
-func (a *adapter) Close() {
-	a.stop()
-	a.work.Wait()
-	a.mu.Lock()
-	g := a.gate
-	a.mu.Unlock()
-	if g != nil {
-		g.close()
-	}
 }
 
 // log reports an entry of the running turn, or of none.

@@ -167,8 +167,8 @@ func TestCancel(t *testing.T) {
 			if name == "asking" {
 				s.Answer((<-s.sink.asks).Key, wait)
 			} else {
-				for s.adapter.running() == nil || s.adapter.turnOf(s.adapter.running()) == nil {
-					<-s.adapter.bringUp().done
+				for s.adapter.keeper.Running() == nil || s.adapter.turnOf(s.adapter.keeper.Running()) == nil {
+					<-s.adapter.keeper.BringUp().Done
 				}
 			}
 			s.Cancel()

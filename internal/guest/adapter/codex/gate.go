@@ -141,7 +141,7 @@ func (a *adapter) pass(id string) (command, refused string) {
 	}
 	select {
 	case <-c.decided:
-	case <-a.life.Done():
+	case <-a.keeper.Life().Done():
 		return "", noTurn
 	}
 	t.mu.Lock()

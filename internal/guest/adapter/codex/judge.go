@@ -87,7 +87,7 @@ func (a *adapter) judge(in hookCall) *hookAnswer {
 	select {
 	case <-c.judged:
 	case <-timer.C:
-	case <-a.life.Done():
+	case <-a.keeper.Life().Done():
 		return denies(noTurn)
 	}
 	return t.verdict(c, q)

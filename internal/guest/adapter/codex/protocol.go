@@ -1,6 +1,10 @@
 package codex
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"paddock/internal/guest/adapter/form"
+)
 
 // The parts of the app-server's protocol that we use. Fields that we do not read
 // are left out; everything stays in the raw frame.
@@ -177,20 +181,9 @@ type elicitationResult struct {
 
 // inputParams asks the user.
 type inputParams struct {
-	ThreadID  string     `json:"threadId"`
-	ItemID    string     `json:"itemId"`
-	Questions []question `json:"questions"`
-}
-
-type question struct {
-	ID       string `json:"id"`
-	Header   string `json:"header"`
-	Question string `json:"question"`
-	Options  []struct {
-		Label       string `json:"label"`
-		Description string `json:"description"`
-	} `json:"options"`
-	Other bool `json:"isOther"` // any text will do
+	ThreadID  string         `json:"threadId"`
+	ItemID    string         `json:"itemId"`
+	Questions form.Questions `json:"questions"`
 }
 
 type inputResult struct {

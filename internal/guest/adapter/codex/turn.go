@@ -7,6 +7,7 @@ import (
 
 	"paddock/internal/event"
 	"paddock/internal/guest"
+	"paddock/internal/guest/adapter/program"
 	"paddock/internal/guest/adapter/rpc"
 	"paddock/internal/guestapi"
 )
@@ -68,19 +69,19 @@ func (a *adapter) play(ctx context.Context, t *turn, prompt guestapi.Prompt) gue
 // try gives the prompt to Codex, which is brought up where it is not, and waits
 // for the end of the turn; missed says that it ended without having read it.
 func (a *adapter) try(ctx context.Context, t *turn, prompt guestapi.Prompt) (end guestapi.End, missed bool) {
-	attempt := a.bringUp()
+	attempt := a.keeper.BringUp()
 	select {
-	case <-attempt.done:
+	case <-attempt.Done:
 	case <-t.cancel:
 		return guestapi.End{Outcome: guestapi.EndCancelled}, false
 	case <-ctx.Done():
-		return failed(event.Internal, "the machine is shutting down"), false
+		return failed(event.Internal, program.ErrShutdown.Error()), false
 	}
-	if attempt.err != nil {
-		return t.failure(attempt.err), false
+	if attempt.Err != nil {
+		return t.failure(attempt.Err), false
 	}
 	t.sink.Begin()
-	p := attempt.process
+	p := attempt.Process
 	call, ok := t.give(p, prompt)
 	if !ok {
 		return guestapi.End{Outcome: guestapi.EndCancelled}, false
@@ -114,7 +115,7 @@ func (a *adapter) await(ctx context.Context, t *turn, call rpc.Pending) guestapi
 	case e := <-t.ended:
 		return t.conclude(e)
 	case <-ctx.Done():
-		return failed(event.Internal, "the machine is shutting down")
+		return failed(event.Internal, program.ErrShutdown.Error())
 	case <-p.Gone():
 		select {
 		case e := <-t.ended: // it was told just before the end
@@ -245,7 +246,7 @@ func (t *turn) failure(err error) guestapi.End {
 	case t.isCancelled():
 		return guestapi.End{Outcome: guestapi.EndCancelled, Text: t.say.answer()}
 	case errors.Is(err, context.Canceled):
-		return failed(event.Internal, "the machine is shutting down")
+		return failed(event.Internal, program.ErrShutdown.Error())
 	}
 	return failed(event.Internal, err.Error())
 }
