@@ -22,9 +22,9 @@ type ask struct {
 // open registers an ask before it is reported; false when nobody will answer,
 // since the turn is over or being cancelled.
 func (t *turn) open(key string, q ask) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cancelled || t.over || t.process == nil {
+	t.Lock()
+	defer t.Unlock()
+	if !t.Open() {
 		return false
 	}
 	t.asks[key] = q
@@ -113,17 +113,15 @@ func (a *adapter) elicitation(p *process, t *turn, f rpc.Frame) {
 
 // Answer is part of guest.Adapter.
 func (a *adapter) Answer(key string, answer guestapi.Answer) {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
+	t := a.current()
 	if t == nil {
 		return
 	}
-	t.mu.Lock()
+	t.Lock()
 	q, waits := t.asks[key]
 	delete(t.asks, key)
-	p := t.process
-	t.mu.Unlock()
+	p := t.Process
+	t.Unlock()
 	if waits {
 		p.settle(q, answer)
 	}
@@ -131,10 +129,10 @@ func (a *adapter) Answer(key string, answer guestapi.Answer) {
 
 // withdraw answers every open ask with cancel: nobody will decide.
 func (t *turn) withdraw() {
-	t.mu.Lock()
-	open, p := t.asks, t.process
+	t.Lock()
+	open, p := t.asks, t.Process
 	t.asks = map[string]ask{}
-	t.mu.Unlock()
+	t.Unlock()
 	for _, q := range open {
 		p.settle(q, guestapi.Answer{Decision: guestapi.Cancel})
 	}

@@ -44,18 +44,10 @@ func (a *adapter) request(p *process, f rpc.Frame) {
 
 // turnOf gives the running turn if p plays it.
 func (a *adapter) turnOf(p *process) *turn {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
-	if t == nil {
-		return nil
+	if t := a.current(); t != nil && t.Plays(p) {
+		return t
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.process != p {
-		return nil
-	}
-	return t
+	return nil
 }
 
 func (a *adapter) sessionUpdate(p *process, f rpc.Frame) {

@@ -35,7 +35,7 @@ func (p *process) perTurn(tokens event.Tokens) event.Tokens {
 // and puts it into the end.
 func (a *adapter) spend(t *turn, result promptResult, source guest.Source, end *guestapi.End) {
 	if tokens, model, ok := turnTokens(result, t.say.spend); ok {
-		if tokens = t.process.perTurn(tokens); tokens != (event.Tokens{}) {
+		if tokens = t.Process.perTurn(tokens); tokens != (event.Tokens{}) {
 			end.TokensIn, end.TokensOut = tokens.Input, tokens.Output
 			t.sink.Usage(event.Usage{StepID: stepID, ModelID: model, Usage: tokens}, source)
 		}
@@ -51,7 +51,7 @@ func (a *adapter) charge(t *turn, end *guestapi.End) {
 		return
 	}
 	a.mu.Lock()
-	delta := a.bill.add(t.process, int64(math.Round(u.Cost.Amount*1e6)))
+	delta := a.bill.add(t.Process, int64(math.Round(u.Cost.Amount*1e6)))
 	total := a.bill.total
 	a.mu.Unlock()
 	if delta == 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 
 	"paddock/internal/event"
 	"paddock/internal/guest"
@@ -13,18 +12,14 @@ import (
 	"paddock/internal/guestapi"
 )
 
-// turn is one that is being played. Its sink calls wait while the journal is
-// full, so no lock that Cancel or Answer takes is held across one.
+// turn is one that is being played.
 type turn struct {
-	sink   guest.Sink
-	cancel chan struct{} // closed when the turn is to be cancelled
+	program.Turn[*process]
+	sink guest.Sink
 
-	mu        sync.Mutex
-	cancelled bool
-	over      bool        // nothing more is asked
-	process   *process    // that has the prompt; nil before
-	call      rpc.Pending // the prompt; valid with process
-	asks      map[string]ask
+	// Guarded by the lock of Turn.
+	call rpc.Pending // the prompt; valid with Process
+	asks map[string]ask
 
 	// Only the reading goroutine uses these while the turn runs, then only Turn.
 	say translation
@@ -32,7 +27,7 @@ type turn struct {
 
 // Turn is part of guest.Adapter.
 func (a *adapter) Turn(ctx context.Context, prompt guestapi.Prompt, sink guest.Sink) guestapi.End {
-	t := &turn{sink: sink, cancel: make(chan struct{}), asks: map[string]ask{}, say: newTranslation(sink)}
+	t := &turn{sink: sink, Turn: program.NewTurn[*process](), asks: map[string]ask{}, say: newTranslation(sink)}
 	a.quiet.Begin()
 	a.mu.Lock()
 	a.turn = t
@@ -58,10 +53,10 @@ func (a *adapter) try(ctx context.Context, t *turn, prompt guestapi.Prompt) (end
 	attempt := a.keeper.BringUp()
 	select {
 	case <-attempt.Done:
-	case <-t.cancel:
+	case <-t.Cancel:
 		return guestapi.End{Outcome: guestapi.EndCancelled}, false
 	case <-ctx.Done():
-		return failed(event.Internal, program.ErrShutdown.Error()), false
+		return program.Failed(event.Internal, program.ErrShutdown.Error()), false
 	}
 	if attempt.Err != nil {
 		return a.failure(t, attempt.Err, true), false
@@ -90,8 +85,8 @@ func (a *adapter) over(t *turn, result promptResult, answer rpc.Frame, err error
 		return end
 	}
 	end := t.conclude(result)
-	if code, message, wrong := t.say.failure(result); wrong && !t.isCancelled() {
-		end = failed(code, message)
+	if code, message, wrong := t.say.failure(result); wrong && !t.IsCancelled() {
+		end = program.Failed(code, message)
 	}
 	t.say.finish(end.Outcome == guestapi.EndCompleted)
 	a.spend(t, result, guest.Source{Type: "session/prompt", Raw: answer.Raw}, &end)
@@ -105,20 +100,20 @@ func (a *adapter) detach(t *turn) {
 	a.turn = nil
 	a.mu.Unlock()
 	t.say.close()
-	t.mu.Lock()
-	t.over = true
-	t.mu.Unlock()
+	t.Lock()
+	t.Over = true
+	t.Unlock()
 }
 
 // give sends the prompt, unless the turn is cancelled already. A cancel that
 // comes later is queued behind it.
 func (t *turn) give(p *process, prompt guestapi.Prompt) (rpc.Pending, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cancelled {
+	t.Lock()
+	defer t.Unlock()
+	if t.Cancelled {
 		return rpc.Pending{}, false
 	}
-	t.process = p
+	t.Process = p
 	t.say.spoken = spoken[strings.ToLower(p.capabilities.Info.Name)]
 	t.call = p.Begin("session/prompt", promptParams{SessionID: p.session, Prompt: []content{{Type: "text", Text: prompt.Text}}})
 	return t.call, true
@@ -126,45 +121,32 @@ func (t *turn) give(p *process, prompt guestapi.Prompt) (rpc.Pending, bool) {
 
 // isAnswer says whether a response is the prompt's.
 func (t *turn) isAnswer(f rpc.Frame) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.Lock()
+	defer t.Unlock()
 	return t.call.IsAnswer(f)
 }
 
 // Cancel is part of guest.Adapter.
 func (a *adapter) Cancel() {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
+	t := a.current()
 	if t == nil {
 		return
 	}
-	t.mu.Lock()
-	if t.cancelled {
-		t.mu.Unlock()
-		return
-	}
-	t.cancelled = true
-	close(t.cancel)
-	p := t.process
-	t.mu.Unlock()
-	if p == nil {
+	t.Lock()
+	first := t.Stop()
+	p := t.Process
+	t.Unlock()
+	if !first || p == nil {
 		return
 	}
 	p.Notify("session/cancel", cancelParams{p.session})
 	t.withdraw() // the agent, told to stop, learns that nobody will answer
 }
 
-func (t *turn) isCancelled() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.cancelled
-}
-
 // conclude reads how the agent says the turn ended.
 func (t *turn) conclude(result promptResult) guestapi.End {
 	end := guestapi.End{Outcome: guestapi.EndCompleted, StopReason: result.StopReason, Text: t.say.answer()}
-	if result.StopReason == "cancelled" && t.isCancelled() {
+	if result.StopReason == "cancelled" && t.IsCancelled() {
 		end.Outcome = guestapi.EndCancelled
 	}
 	// "cancelled" that nobody asked for is how some agents end a turn in which
@@ -174,7 +156,7 @@ func (t *turn) conclude(result promptResult) guestapi.End {
 
 // failure says how a turn ended that did not end by itself.
 func (a *adapter) failure(t *turn, err error, starting bool) guestapi.End {
-	if t.isCancelled() {
+	if t.IsCancelled() {
 		return guestapi.End{Outcome: guestapi.EndCancelled, Text: t.say.answer()}
 	}
 	var refused *rpc.Error
@@ -183,14 +165,10 @@ func (a *adapter) failure(t *turn, err error, starting bool) guestapi.End {
 		if starting && code == event.ToolError {
 			code = event.Internal // it never came to work
 		}
-		return failed(code, refused.Error())
+		return program.Failed(code, refused.Error())
 	}
 	if errors.Is(err, context.Canceled) {
-		return failed(event.Internal, program.ErrShutdown.Error())
+		return program.Failed(event.Internal, program.ErrShutdown.Error())
 	}
-	return failed(event.Internal, err.Error())
-}
-
-func failed(code event.FailureCode, message string) guestapi.End {
-	return guestapi.End{Outcome: guestapi.EndFailed, Code: code, Message: message}
+	return program.Failed(event.Internal, err.Error())
 }

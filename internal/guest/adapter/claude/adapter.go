@@ -80,12 +80,16 @@ func (a *adapter) belongs(session string) {
 	a.session = session
 }
 
+// current gives the turn that is being played, or nil.
+func (a *adapter) current() *turn {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.turn
+}
+
 // log reports an entry of the running turn, or of none.
 func (a *adapter) log(l event.Log, source guest.Source) {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
-	if t != nil {
+	if t := a.current(); t != nil {
 		t.sink.Log(l, source)
 		return
 	}

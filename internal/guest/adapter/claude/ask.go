@@ -116,12 +116,12 @@ func (a *adapter) decide(p *process, t *turn, q ask, name string, input json.Raw
 // raise reports an ask, unless nobody will answer it.
 func (t *turn) raise(p *process, q ask, asked guestapi.Ask, source guest.Source) {
 	asked.Key = t.sink.NewKey()
-	t.mu.Lock()
-	open := !t.cancelled && !t.over
+	t.Lock()
+	open := t.Open()
 	if open {
 		t.asks[asked.Key] = q
 	}
-	t.mu.Unlock()
+	t.Unlock()
 	if !open {
 		p.respond(q.id, q.answer(guestapi.Answer{Decision: guestapi.Cancel}))
 		return
@@ -158,20 +158,18 @@ func elicitationAnswer(answer guestapi.Answer) any {
 
 // Answer is part of guest.Adapter.
 func (a *adapter) Answer(key string, answer guestapi.Answer) {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
+	t := a.current()
 	if t == nil {
 		return
 	}
-	t.mu.Lock()
+	t.Lock()
 	q, waits := t.asks[key]
 	delete(t.asks, key)
-	p := t.process
+	p := t.Process
 	if waits && answer.Decision == guestapi.Allow && q.call != "" {
 		t.allowed[q.call] = time.Now()
 	}
-	t.mu.Unlock()
+	t.Unlock()
 	if waits {
 		p.respond(q.id, q.answer(answer))
 	}
@@ -179,16 +177,16 @@ func (a *adapter) Answer(key string, answer guestapi.Answer) {
 
 // allowedAt says whether a call may run, and since when.
 func (t *turn) allowedAt(call string) (time.Time, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.Lock()
+	defer t.Unlock()
 	at, ok := t.allowed[call]
 	return at, ok
 }
 
 // forget drops a request that the agent no longer waits for.
 func (t *turn) forget(request string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.Lock()
+	defer t.Unlock()
 	for key, q := range t.asks {
 		if q.id == request {
 			delete(t.asks, key)
@@ -200,10 +198,10 @@ func (t *turn) forget(request string) bool {
 
 // withdraw answers every open ask with cancel: nobody will decide.
 func (t *turn) withdraw() {
-	t.mu.Lock()
-	open, p := t.asks, t.process
+	t.Lock()
+	open, p := t.asks, t.Process
 	t.asks = map[string]ask{}
-	t.mu.Unlock()
+	t.Unlock()
 	for _, q := range open {
 		p.respond(q.id, q.answer(guestapi.Answer{Decision: guestapi.Cancel}))
 	}

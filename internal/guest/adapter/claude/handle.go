@@ -43,15 +43,13 @@ func (a *adapter) handle(p *process, f frame) {
 
 // turnOf gives the running turn if p plays it.
 func (a *adapter) turnOf(p *process) *turn {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
+	t := a.current()
 	if t == nil {
 		return nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.process != p || t.over {
+	t.Lock()
+	defer t.Unlock()
+	if t.Process != p || t.Over {
 		return nil
 	}
 	return t

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"paddock/internal/event"
+	"paddock/internal/guest/adapter/program"
 	"paddock/internal/guestapi"
 )
 
@@ -17,16 +18,16 @@ var (
 
 // conclude reads how the agent says the turn ended.
 func (t *turn) conclude(r result) guestapi.End {
-	t.mu.Lock()
-	cancelled, refused := t.cancelled, t.refused
-	t.mu.Unlock()
+	t.Lock()
+	cancelled, refused := t.Cancelled, t.refused
+	t.Unlock()
 	switch {
 	case r.IsError && cancelled:
 		return guestapi.End{Outcome: guestapi.EndCancelled, Text: t.say.answer()}
 	case r.IsError && refused != "":
-		return failed(event.ModelError, refused)
+		return program.Failed(event.ModelError, refused)
 	case r.IsError:
-		return failed(classify(r), r.complaint())
+		return program.Failed(classify(r), r.complaint())
 	}
 	return guestapi.End{Outcome: guestapi.EndCompleted, StopReason: r.StopReason, Text: cmp.Or(r.Result, t.say.answer())}
 }
@@ -64,8 +65,4 @@ func (r result) complaint() string {
 		return s
 	}
 	return fmt.Sprintf("the agent ended the turn with an error (%s)", cmp.Or(r.TerminalReason, "it says no more"))
-}
-
-func failed(code event.FailureCode, message string) guestapi.End {
-	return guestapi.End{Outcome: guestapi.EndFailed, Code: code, Message: message}
 }

@@ -2,7 +2,6 @@ package claude
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"paddock/internal/event"
@@ -11,21 +10,17 @@ import (
 	"paddock/internal/guestapi"
 )
 
-// turn is one that is being played. Its sink calls wait while the journal is
-// full, so no lock that Cancel or Answer takes is held across one.
+// turn is one that is being played.
 type turn struct {
-	sink   guest.Sink
-	cancel chan struct{} // closed when the turn is to be cancelled
-	ended  chan end      // has the end that the agent told, once
+	program.Turn[*process]
+	sink  guest.Sink
+	ended chan end // has the end that the agent told, once
 
-	mu        sync.Mutex
-	cancelled bool
-	over      bool     // nothing more is asked
-	process   *process // that has the prompt; nil before
-	begun     bool     // the agent is at it
-	refused   string   // the model's server will not have us: what it said
-	asks      map[string]ask
-	allowed   map[string]time.Time // the calls that may run, and since when
+	// Guarded by the lock of Turn.
+	begun   bool   // the agent is at it
+	refused string // the model's server will not have us: what it said
+	asks    map[string]ask
+	allowed map[string]time.Time // the calls that may run, and since when
 
 	say translation // the reading goroutine's while the turn runs, then Turn's
 }
@@ -39,7 +34,7 @@ type end struct {
 }
 
 func newTurn(sink guest.Sink) *turn {
-	t := &turn{sink: sink, cancel: make(chan struct{}), ended: make(chan end, 1), asks: map[string]ask{}, allowed: map[string]time.Time{}}
+	t := &turn{sink: sink, Turn: program.NewTurn[*process](), ended: make(chan end, 1), asks: map[string]ask{}, allowed: map[string]time.Time{}}
 	t.say = translation{turn: t, tools: map[string]*tool{}}
 	return t
 }
@@ -68,10 +63,10 @@ func (a *adapter) play(ctx context.Context, t *turn, prompt guestapi.Prompt) gue
 	a.detach(t)
 	if err != nil {
 		t.say.finish("the turn ended before the call did")
-		if t.isCancelled() {
+		if t.IsCancelled() {
 			return guestapi.End{Outcome: guestapi.EndCancelled, Text: t.say.answer()}
 		}
-		return failed(event.Internal, err.Error())
+		return program.Failed(event.Internal, err.Error())
 	}
 	t.say.finish("the agent reported no result")
 	end := t.conclude(e.result)
@@ -85,7 +80,7 @@ func (a *adapter) try(ctx context.Context, t *turn, prompt guestapi.Prompt) (end
 	attempt := a.keeper.BringUp()
 	select {
 	case <-attempt.Done:
-	case <-t.cancel:
+	case <-t.Cancel:
 		return end{}, errCancelled
 	case <-ctx.Done():
 		return end{}, program.ErrShutdown
@@ -121,95 +116,82 @@ func (t *turn) wait(ctx context.Context, p *process) (end, error) {
 // where no end came.
 func (a *adapter) detach(t *turn) {
 	t.say.close()
-	t.mu.Lock()
-	t.over = true
-	t.mu.Unlock()
+	t.Lock()
+	t.Over = true
+	t.Unlock()
 	t.withdraw()
 }
 
 // give sends the prompt, unless the turn is cancelled already.
 func (t *turn) give(p *process, prompt guestapi.Prompt) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cancelled {
+	t.Lock()
+	defer t.Unlock()
+	if t.Cancelled {
 		return false
 	}
-	t.process = p
+	t.Process = p
 	p.Send(line(promptOf(prompt.Text)))
 	return true
 }
 
 // begin notes that the agent is at the prompt.
 func (t *turn) begin() {
-	t.mu.Lock()
+	t.Lock()
 	t.begun = true
-	t.mu.Unlock()
+	t.Unlock()
 	t.insist()
 }
 
 // insist tells an agent once more to stop that goes on though it was told: it was
 // told when there was nothing to stop.
 func (t *turn) insist() {
-	t.mu.Lock()
-	again := t.cancelled || t.refused != ""
-	t.mu.Unlock()
+	t.Lock()
+	again := t.Cancelled || t.refused != ""
+	t.Unlock()
 	if again {
-		t.process.interrupt()
+		t.Process.interrupt()
 	}
 }
 
 // isLost says whether the prompt went to an agent that never began with it.
 func (t *turn) isLost() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.process != nil && !t.begun && !t.cancelled
+	t.Lock()
+	defer t.Unlock()
+	return t.Process != nil && !t.begun && !t.Cancelled
 }
 
 func (t *turn) isBegun() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.Lock()
+	defer t.Unlock()
 	return t.begun
 }
 
 // Cancel is part of guest.Adapter.
 func (a *adapter) Cancel() {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
+	t := a.current()
 	if t == nil {
 		return
 	}
-	t.mu.Lock()
-	if t.cancelled {
-		t.mu.Unlock()
-		return
-	}
-	t.cancelled = true
-	close(t.cancel)
-	p := t.process
-	t.mu.Unlock()
-	if p == nil {
+	t.Lock()
+	first := t.Stop()
+	p := t.Process
+	t.Unlock()
+	if !first || p == nil {
 		return
 	}
 	p.interrupt()
 	t.withdraw() // the agent, told to stop, learns that nobody will answer
 }
 
-func (t *turn) isCancelled() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.cancelled
-}
-
 // giveUp ends a turn whose model will not answer for good.
 func (t *turn) giveUp(why string) {
-	t.mu.Lock()
-	first := t.refused == "" && !t.cancelled
+	t.Lock()
+	first := t.refused == "" && !t.Cancelled
 	if first {
 		t.refused = why
 	}
-	t.mu.Unlock()
+	t.Unlock()
 	if first {
-		t.process.interrupt()
+		t.Process.interrupt()
 	}
 }

@@ -284,7 +284,7 @@ func FuzzFrames(f *testing.F) {
 		sink := &recorder{changed: make(chan struct{}, 1)}
 		u := newTurn(sink)
 		p := newProcess(a)
-		u.process, u.begun, a.turn = p, true, u
+		u.Process, u.begun, a.turn = p, true, u
 		for line := range strings.SplitSeq(lines, "\n") {
 			if line = strings.TrimSpace(line); line != "" {
 				p.Line([]byte(line))

@@ -21,9 +21,9 @@ type ask struct {
 // open registers an ask before it is reported; false when nobody will answer,
 // since the turn is over or being cancelled.
 func (t *turn) open(key string, q ask) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cancelled || t.over || t.process == nil {
+	t.Lock()
+	defer t.Unlock()
+	if !t.Open() {
 		return false
 	}
 	t.asks[key] = q
@@ -64,18 +64,18 @@ func (a *adapter) approval(p *process, t *turn, f rpc.Frame) {
 // await has a question wait for the decision about a call; false when the call is
 // not known. find is called with the turn locked.
 func (t *turn) await(find func() *call, q approval) bool {
-	t.mu.Lock()
+	t.Lock()
 	c := find()
 	if c == nil {
-		t.mu.Unlock()
+		t.Unlock()
 		return false
 	}
 	if !c.isDecided() {
 		c.approvals = append(c.approvals, q)
-		t.mu.Unlock()
+		t.Unlock()
 		return true
 	}
-	t.mu.Unlock()
+	t.Unlock()
 	t.settle(c, q)
 	return true
 }
@@ -91,13 +91,13 @@ func (t *turn) settle(c *call, q approval) {
 		t.say.note(c.id, note{summary: rejection(c.answer)})
 	}
 	if q.ofServer {
-		t.process.Answer(q.id, elicitationResult{Action: word, Content: map[string]any{}})
+		t.Process.Answer(q.id, elicitationResult{Action: word, Content: map[string]any{}})
 		return
 	}
 	if word == no && c.answer.Reason != "" && c.gate != "" {
 		word = yes // the gate does not run it, and tells the model why
 	}
-	t.process.Answer(q.id, approvalResult{word})
+	t.Process.Answer(q.id, approvalResult{word})
 }
 
 // elicitation takes a question of an MCP server, which goes to a person, and
@@ -158,9 +158,7 @@ func (a *adapter) question(p *process, t *turn, f rpc.Frame, answer func(guestap
 
 // Answer is part of guest.Adapter.
 func (a *adapter) Answer(key string, answer guestapi.Answer) {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
+	t := a.current()
 	if t != nil {
 		t.take(key, answer)
 	}
@@ -168,10 +166,10 @@ func (a *adapter) Answer(key string, answer guestapi.Answer) {
 
 // take settles an ask, or learns that a person decides it.
 func (t *turn) take(key string, answer guestapi.Answer) {
-	t.mu.Lock()
+	t.Lock()
 	q, waits := t.asks[key]
 	if !waits {
-		t.mu.Unlock()
+		t.Unlock()
 		return
 	}
 	if answer.Decision == guestapi.Wait {
@@ -179,16 +177,16 @@ func (t *turn) take(key string, answer guestapi.Answer) {
 			q.call.asked = true
 			close(q.call.judged)
 		}
-		t.mu.Unlock()
+		t.Unlock()
 		return
 	}
 	delete(t.asks, key)
-	p := t.process
+	p := t.Process
 	var waiting []approval
 	if q.call != nil {
 		waiting = q.call.decide(answer)
 	}
-	t.mu.Unlock()
+	t.Unlock()
 	if q.call == nil {
 		if q.of != "" {
 			t.say.note(q.of, note{ok: answer.Decision == guestapi.Allow, summary: answered(answer), last: true})
@@ -227,13 +225,13 @@ func (c *call) decide(answer guestapi.Answer) []approval {
 // withdraw answers every open ask with cancel: nobody will decide. over says that
 // the turn is.
 func (t *turn) withdraw(over bool) {
-	t.mu.Lock()
-	t.over = t.over || over
+	t.Lock()
+	t.Over = t.Over || over
 	var keys []string
 	for key := range t.asks {
 		keys = append(keys, key)
 	}
-	t.mu.Unlock()
+	t.Unlock()
 	for _, key := range keys {
 		t.take(key, guestapi.Answer{Decision: guestapi.Cancel})
 	}

@@ -129,9 +129,7 @@ func (g *gate) serve(conn net.Conn) {
 // pass gives the command that the gate is to run, once it is allowed, or why it
 // is not.
 func (a *adapter) pass(id string) (command, refused string) {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
+	t := a.current()
 	var c *call
 	if t != nil {
 		c = t.gated(id)
@@ -144,12 +142,12 @@ func (a *adapter) pass(id string) (command, refused string) {
 	case <-a.keeper.Life().Done():
 		return "", noTurn
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.Lock()
+	defer t.Unlock()
 	switch {
 	case c.answer.Decision != guestapi.Allow:
 		return "", rejection(c.answer)
-	case c.ran || t.over || t.cancelled:
+	case c.ran || t.Over || t.Cancelled:
 		return "", "it was allowed once"
 	}
 	c.ran = true
@@ -158,8 +156,8 @@ func (a *adapter) pass(id string) (command, refused string) {
 
 // gated finds the call that waits behind the gate under an id.
 func (t *turn) gated(id string) *call {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.Lock()
+	defer t.Unlock()
 	for _, c := range t.calls {
 		if c.gate == id {
 			return c

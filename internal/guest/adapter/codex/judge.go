@@ -50,9 +50,7 @@ const (
 // judge takes a call from the hook and says what becomes of it; nil lets it go
 // on.
 func (a *adapter) judge(in hookCall) *hookAnswer {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
+	t := a.current()
 	if t == nil || in.ID == "" || len(in.ID) > maxName || len(in.Tool) > maxName {
 		return denies(noTurn)
 	}
@@ -95,19 +93,19 @@ func (a *adapter) judge(in hookCall) *hookAnswer {
 
 // plays says whether a conversation is the one of the turn.
 func (t *turn) plays(thread string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.process != nil && t.process.thread == thread
+	t.Lock()
+	defer t.Unlock()
+	return t.Process != nil && t.Process.thread == thread
 }
 
 // verdict says what becomes of a call, as far as it is known.
 func (t *turn) verdict(c *call, q guestapi.Ask) *hookAnswer {
-	t.mu.Lock()
+	t.Lock()
 	decided, answer := c.isDecided(), c.answer
 	if decided {
 		c.command, c.gate = "", "" // the gate is not needed
 	}
-	t.mu.Unlock()
+	t.Unlock()
 	switch {
 	case decided && answer.Decision == guestapi.Allow:
 		if command := edited(answer.Input); command != "" {

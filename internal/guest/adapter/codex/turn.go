@@ -3,7 +3,6 @@ package codex
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"paddock/internal/event"
 	"paddock/internal/guest"
@@ -12,21 +11,17 @@ import (
 	"paddock/internal/guestapi"
 )
 
-// turn is one that is being played. Its sink calls wait while the journal is
-// full, so no lock that Cancel or Answer takes is held across one.
+// turn is one that is being played.
 type turn struct {
-	sink   guest.Sink
-	cancel chan struct{} // closed when the turn is to be cancelled
-	ended  chan ending   // has how it ended
-	say    translation
+	program.Turn[*process]
+	sink  guest.Sink
+	ended chan ending // has how it ended
+	say   translation
 
-	mu        sync.Mutex
-	cancelled bool
-	over      bool     // nothing more is asked
-	process   *process // that has the prompt; nil before
-	id        string   // Codex's own of the turn; "" until it is told
-	calls     map[string]*call
-	asks      map[string]ask
+	// Guarded by the lock of Turn.
+	id    string // Codex's own of the turn; "" until it is told
+	calls map[string]*call
+	asks  map[string]ask
 }
 
 // ending is how Codex says that a turn ended.
@@ -42,14 +37,12 @@ func (a *adapter) Turn(ctx context.Context, prompt guestapi.Prompt, sink guest.S
 	a.mu.Lock()
 	a.turn = t
 	a.mu.Unlock()
-	end := a.play(ctx, t, prompt)
-	a.detach(t)
-	return end
+	return a.play(ctx, t, prompt)
 }
 
 func newTurn(sink guest.Sink) *turn {
 	return &turn{
-		sink: sink, cancel: make(chan struct{}), ended: make(chan ending, 1),
+		sink: sink, Turn: program.NewTurn[*process](), ended: make(chan ending, 1),
 		say: newTranslation(sink), calls: map[string]*call{}, asks: map[string]ask{},
 	}
 }
@@ -72,10 +65,10 @@ func (a *adapter) try(ctx context.Context, t *turn, prompt guestapi.Prompt) (end
 	attempt := a.keeper.BringUp()
 	select {
 	case <-attempt.Done:
-	case <-t.cancel:
+	case <-t.Cancel:
 		return guestapi.End{Outcome: guestapi.EndCancelled}, false
 	case <-ctx.Done():
-		return failed(event.Internal, program.ErrShutdown.Error()), false
+		return program.Failed(event.Internal, program.ErrShutdown.Error()), false
 	}
 	if attempt.Err != nil {
 		return t.failure(attempt.Err), false
@@ -110,12 +103,12 @@ func (a *adapter) await(ctx context.Context, t *turn, call rpc.Pending) guestapi
 		return t.failure(err)
 	}
 	t.begins(begun.Turn.ID)
-	p := t.process
+	p := t.Process
 	select {
 	case e := <-t.ended:
 		return t.conclude(e)
 	case <-ctx.Done():
-		return failed(event.Internal, program.ErrShutdown.Error())
+		return program.Failed(event.Internal, program.ErrShutdown.Error())
 	case <-p.Gone():
 		select {
 		case e := <-t.ended: // it was told just before the end
@@ -128,12 +121,12 @@ func (a *adapter) await(ctx context.Context, t *turn, call rpc.Pending) guestapi
 
 // give sends the prompt, unless the turn is cancelled already.
 func (t *turn) give(p *process, prompt guestapi.Prompt) (rpc.Pending, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cancelled {
+	t.Lock()
+	defer t.Unlock()
+	if t.Cancelled {
 		return rpc.Pending{}, false
 	}
-	t.process, t.say.bill.model = p, p.model
+	t.Process, t.say.bill.model = p, p.model
 	return p.Begin("turn/start", turnParams{
 		ThreadID: p.thread, Input: []inputItem{{Type: "text", Text: prompt.Text}},
 		Sandbox: sandboxPolicy{Type: "externalSandbox", NetworkAccess: "enabled"},
@@ -143,14 +136,14 @@ func (t *turn) give(p *process, prompt guestapi.Prompt) (rpc.Pending, bool) {
 // begins learns Codex's id of the turn; one that was to be cancelled before it
 // was known is interrupted now.
 func (t *turn) begins(id string) {
-	t.mu.Lock()
+	t.Lock()
 	first := t.id == "" && id != ""
 	if first {
 		t.id = id
 	}
-	interrupt := first && t.cancelled
-	p := t.process
-	t.mu.Unlock()
+	interrupt := first && t.Cancelled
+	p := t.Process
+	t.Unlock()
 	if interrupt {
 		p.interrupt(id)
 	}
@@ -165,8 +158,8 @@ func (t *turn) owns(method string, n *notice) bool {
 	if method == "turn/started" {
 		t.begins(id)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.Lock()
+	defer t.Unlock()
 	return id != "" && id == t.id
 }
 
@@ -192,21 +185,17 @@ func (a *adapter) detach(t *turn) {
 
 // Cancel is part of guest.Adapter.
 func (a *adapter) Cancel() {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
+	t := a.current()
 	if t == nil {
 		return
 	}
-	t.mu.Lock()
-	if t.cancelled {
-		t.mu.Unlock()
+	t.Lock()
+	first := t.Stop()
+	p, id := t.Process, t.id
+	t.Unlock()
+	if !first {
 		return
 	}
-	t.cancelled = true
-	close(t.cancel)
-	p, id := t.process, t.id
-	t.mu.Unlock()
 	if p != nil && id != "" {
 		p.interrupt(id)
 	}
@@ -219,23 +208,17 @@ func (p *process) interrupt(turn string) {
 	p.Begin("turn/interrupt", interruptParams{ThreadID: p.thread, TurnID: turn})
 }
 
-func (t *turn) isCancelled() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.cancelled
-}
-
 // conclude reads how Codex says the turn ended.
 func (t *turn) conclude(e ending) guestapi.End {
 	end := guestapi.End{Outcome: guestapi.EndCompleted, StopReason: "end_turn", Text: t.say.answer()}
 	switch {
-	case t.isCancelled():
+	case t.IsCancelled():
 		end.Outcome, end.StopReason = guestapi.EndCancelled, "cancelled"
 	case e.turn.Status == "interrupted":
-		return failed(event.ToolError, "the agent ended the turn before it was done, though nobody had asked it to")
+		return program.Failed(event.ToolError, "the agent ended the turn before it was done, though nobody had asked it to")
 	case e.turn.Status == "failed":
 		code, message := classify(e.turn.Error)
-		return failed(code, message)
+		return program.Failed(code, message)
 	}
 	return end
 }
@@ -243,14 +226,10 @@ func (t *turn) conclude(e ending) guestapi.End {
 // failure says how a turn ended that Codex did not end.
 func (t *turn) failure(err error) guestapi.End {
 	switch {
-	case t.isCancelled():
+	case t.IsCancelled():
 		return guestapi.End{Outcome: guestapi.EndCancelled, Text: t.say.answer()}
 	case errors.Is(err, context.Canceled):
-		return failed(event.Internal, program.ErrShutdown.Error())
+		return program.Failed(event.Internal, program.ErrShutdown.Error())
 	}
-	return failed(event.Internal, err.Error())
-}
-
-func failed(code event.FailureCode, message string) guestapi.End {
-	return guestapi.End{Outcome: guestapi.EndFailed, Code: code, Message: message}
+	return program.Failed(event.Internal, err.Error())
 }

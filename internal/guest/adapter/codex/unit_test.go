@@ -140,7 +140,7 @@ func FuzzTranslation(f *testing.F) {
 		a := &adapter{}
 		p := &process{adapter: a, thread: "t"}
 		turn := newTurn(sink)
-		turn.process, turn.id, a.turn = p, "u", turn
+		turn.Process, turn.id, a.turn = p, "u", turn
 		for line := range strings.Lines(lines) {
 			var m struct{ ID json.RawMessage }
 			if json.Unmarshal([]byte(line), &m) == nil && len(m.ID) > 0 {
