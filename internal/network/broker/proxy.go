@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"strconv"
 	"strings"
 	"sync"
+
+	"paddock/internal/network/egress"
 )
 
 // wholeAnswer is up to which length an answer of known length is looked at
@@ -30,7 +31,7 @@ func (s *serving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.answer.Done()
 	switch {
-	case hostOf(r.Host) != s.Host: // the connection is to one host, which was looked at
+	case egress.HostOf(r.Host) != s.Host: // the connection is to one host, which was looked at
 		refuse(w, http.StatusMisdirectedRequest, fmt.Sprintf("this connection is to %s; requests to other hosts need their own", s.Host))
 		return
 	case r.Method == http.MethodConnect:
@@ -45,13 +46,6 @@ func (s *serving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	answer := new(pairs)
 	s.proxy.ServeHTTP(&plainHead{w, answer}, r.WithContext(context.WithValue(r.Context(), answerKey{}, answer)))
-}
-
-func hostOf(authority string) string {
-	if host, _, err := net.SplitHostPort(authority); err == nil {
-		authority = host
-	}
-	return strings.TrimSuffix(strings.ToLower(authority), ".")
 }
 
 func refuse(w http.ResponseWriter, code int, why string) {

@@ -73,7 +73,7 @@ func readHTTP(b []byte) Hello {
 		key, value, _ := strings.Cut(line, ":")
 		switch value = strings.TrimSpace(value); strings.ToLower(strings.TrimSpace(key)) {
 		case "host":
-			if named != "" && !strings.EqualFold(hostOf(named), hostOf(value)) {
+			if named != "" && !strings.EqualFold(HostOf(named), HostOf(value)) {
 				return h
 			}
 			named = value
@@ -84,12 +84,13 @@ func readHTTP(b []byte) Hello {
 		}
 	}
 	h.Upgrades = h.Upgrades && !body
-	h.Name = hostOf(named)
+	h.Name = HostOf(named)
 	return h
 }
 
-// hostOf takes the port off.
-func hostOf(text string) string {
+// HostOf gives the host that an authority (RFC 3986 §3.2) names, in lower case and
+// without port and last dot.
+func HostOf(text string) string {
 	if host, _, err := net.SplitHostPort(text); err == nil {
 		text = host
 	}

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"paddock/internal/event"
@@ -139,7 +140,7 @@ func (a *adapter) elicitation(p *process, t *turn, f rpc.Frame) {
 		return
 	}
 	a.question(p, t, f, answer, guestapi.Ask{Details: event.AskDetails{
-		Tool: "question", Question: firstOf(params.Message, "The tool "+params.Server+" asks for what follows."), Schema: params.Schema,
+		Tool: "question", Question: cmp.Or(params.Message, "The tool "+params.Server+" asks for what follows."), Schema: params.Schema,
 	}})
 }
 

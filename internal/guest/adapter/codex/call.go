@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"path"
@@ -133,7 +134,7 @@ func (in hookCall) shown(workspace string) json.RawMessage {
 	case in.Tool == patchTool:
 		patch := in.field("command")
 		paths := patched(patch)
-		return object(map[string]any{"path": firstOf(paths...), "paths": paths, "patch": patch})
+		return object(map[string]any{"path": cmp.Or(paths...), "paths": paths, "patch": patch})
 	}
 	return in.Input
 }

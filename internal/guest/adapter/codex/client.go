@@ -2,6 +2,7 @@ package codex
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func Gate(id string) error {
 	case err != nil:
 		return err
 	case answer.Refused != "" || answer.Run == "":
-		return errors.New("the command was not run: " + firstOf(answer.Refused, "nobody allowed it"))
+		return errors.New("the command was not run: " + cmp.Or(answer.Refused, "nobody allowed it"))
 	}
 	shell := os.Getenv("SHELL")
 	if path, err := exec.LookPath(shell); err != nil || path == "" {

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -151,7 +152,7 @@ func (a *adapter) pass(id string) (command, refused string) {
 		return "", "it was allowed once"
 	}
 	c.ran = true
-	return firstOf(edited(c.answer.Input), c.command), ""
+	return cmp.Or(edited(c.answer.Input), c.command), ""
 }
 
 // gated finds the call that waits behind the gate under an id.

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -72,23 +73,14 @@ func (a *adapter) notification(p *process, f rpc.Frame) {
 func (a *adapter) stray(f rpc.Frame, n notice) {
 	switch f.Method {
 	case "warning", "guardianWarning", "deprecationNotice":
-		a.note("warn", "codex warns: "+firstOf(n.Message, n.Summary), f)
+		a.note("warn", "codex warns: "+cmp.Or(n.Message, n.Summary), f)
 	case "configWarning":
-		a.note("debug", "codex warns: "+firstOf(n.Summary, n.Message), f)
+		a.note("debug", "codex warns: "+cmp.Or(n.Summary, n.Message), f)
 	case "thread/status/changed", "account/rateLimits/updated", "thread/readState/changed", "serverRequest/resolved":
 		// the same is told otherwise, or of no use here
 	default:
 		a.note("debug", "the agent sent "+f.Method, f)
 	}
-}
-
-func firstOf(texts ...string) string {
-	for _, s := range texts {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 // turnOf gives the running turn if p plays it.

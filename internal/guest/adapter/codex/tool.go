@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -52,11 +53,11 @@ func (i *item) tool() (name, kind string, input json.RawMessage) {
 		for _, c := range i.Changes {
 			paths = append(paths, c.Path)
 		}
-		return patchTool, "edit", object(map[string]any{"path": firstOf(paths...), "paths": paths})
+		return patchTool, "edit", object(map[string]any{"path": cmp.Or(paths...), "paths": paths})
 	case "mcpToolCall":
 		return "mcp__" + i.Server + "__" + i.Tool, "other", i.Arguments
 	case "dynamicToolCall", "collabAgentToolCall":
-		return firstOf(i.Tool, i.Type), "other", i.Arguments
+		return cmp.Or(i.Tool, i.Type), "other", i.Arguments
 	case "webSearch":
 		return "web_search", "fetch", nil
 	case "imageView", "imageGeneration":

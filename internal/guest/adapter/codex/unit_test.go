@@ -32,7 +32,11 @@ func TestClassify(t *testing.T) {
 		{"out of luck", `{"new":[1]}`, event.ToolError, ""},
 	} {
 		code, text := classify(&turnError{Message: c.message, Info: json.RawMessage(c.info)})
-		if code != c.want || text != firstOf(c.text, c.message) {
+		want := c.text
+		if want == "" {
+			want = c.message
+		}
+		if code != c.want || text != want {
 			t.Errorf("%s %s: %d %q", c.message, c.info, code, text)
 		}
 	}
